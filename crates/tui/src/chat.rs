@@ -5,7 +5,7 @@ mod commands;
 mod events;
 mod keyboard;
 mod layout;
-mod lists;
+mod overlays;
 mod run;
 mod shell;
 mod state;
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use pinion_message::Block;
 
 pub(crate) use self::commands::called;
-pub(crate) use self::lists::about_model;
+pub(crate) use self::overlays::about_model;
 use self::run::Clockwork;
 use self::state::State;
 pub(crate) use self::state::Turn;
@@ -47,7 +47,7 @@ pub struct Options {
 
 /// The result of a chat.
 #[derive(Debug)]
-pub struct Ending {
+pub struct ChatEnding {
     /// The exit code of the program.
     pub exit_code: u8,
     /// The session that was open at the end, if it is stored.
@@ -84,7 +84,7 @@ impl Chat {
             clockwork,
         };
         chat.draw()?;
-        if asks_background && may_be_asked() {
+        if asks_background && understands_queries() {
             chat.terminal.ask_background();
         }
         Ok(chat)
@@ -96,7 +96,7 @@ impl Chat {
         self.state.pick_session();
         self.state.picking = Some(None);
         let (_, nothing) = crate::feed();
-        self.turn(&nothing).await?;
+        self.run_loop(&nothing).await?;
         if self.state.ending.take().is_some() {
             return Ok(None);
         }
@@ -104,17 +104,17 @@ impl Chat {
     }
 
     /// Runs until the user leaves or the program must end.
-    pub async fn run(mut self, host: Arc<dyn Host>, feed: FeedReader) -> io::Result<Ending> {
+    pub async fn run(mut self, host: Arc<dyn Host>, feed: FeedReader) -> io::Result<ChatEnding> {
         self.state.set_host(host);
         self.state.answers = Some(feed.answers());
         self.state.begin_session();
-        self.turn(&feed).await?;
+        self.run_loop(&feed).await?;
         Ok(self.state.ended())
     }
 }
 
 /// Reports whether the terminal understands queries.
-fn may_be_asked() -> bool {
+fn understands_queries() -> bool {
     !matches!(
         std::env::var("TERM").as_deref(),
         Ok("dumb" | "linux") | Err(_)

@@ -24,7 +24,7 @@ use crate::editor::Editor;
 use crate::theme::Theme;
 use finder::Finder;
 use popup::Popup;
-use token::{Kind, Token};
+use token::{Token, TokenKind};
 
 pub(crate) use commands::CommandEntry;
 pub(crate) use paths::TabCompletes;
@@ -82,7 +82,7 @@ impl Completion {
         if self
             .token
             .as_ref()
-            .is_some_and(|token| token.kind == Kind::Command)
+            .is_some_and(|token| token.kind == TokenKind::Command)
         {
             self.token = None;
         }
@@ -147,10 +147,10 @@ impl Completion {
             (KeyCode::PageUp, KeyModifiers::NONE) => self.popup.step(-self.popup.page()),
             (KeyCode::PageDown, KeyModifiers::NONE) => self.popup.step(self.popup.page()),
             (KeyCode::Tab, KeyModifiers::NONE) => {
-                self.accept(editor, With::Tab);
+                self.accept(editor, ChosenBy::Tab);
             }
             (KeyCode::Enter, KeyModifiers::NONE) => {
-                return self.accept(editor, With::Enter) == Accepted::ToGoOn;
+                return self.accept(editor, ChosenBy::Enter) == Accepted::Incomplete;
             }
             (KeyCode::Esc, _) => {
                 let length = self.token.as_ref().map_or(0, |token| token.length);
@@ -181,9 +181,9 @@ impl Completion {
 
     fn search(&mut self, token: Token) {
         match token.kind {
-            Kind::Command => self.search_commands(&token.query),
-            Kind::Word => self.search_words(&token),
-            Kind::Reference => self.search_files(&token),
+            TokenKind::Command => self.search_commands(&token.query),
+            TokenKind::Word => self.search_words(&token),
+            TokenKind::Reference => self.search_files(&token),
         }
         self.token = Some(token);
     }
@@ -192,7 +192,7 @@ impl Completion {
         let begins = self
             .token
             .as_ref()
-            .is_none_or(|known| known.kind != Kind::Reference);
+            .is_none_or(|known| known.kind != TokenKind::Reference);
         if begins {
             self.popup = Popup::default();
         } else {
@@ -232,7 +232,7 @@ impl Completion {
         let Some(token) = self
             .token
             .as_ref()
-            .filter(|token| token.kind == Kind::Reference)
+            .filter(|token| token.kind == TokenKind::Reference)
         else {
             return;
         };
@@ -241,25 +241,25 @@ impl Completion {
         };
         self.is_searching = !found.is_complete;
         self.popup
-            .renew(paths::entries(found.paths, &token.query), found.total);
+            .update_entries(paths::entries(found.paths, &token.query), found.total);
     }
 
     /// Inserts the selected entry.
-    fn accept(&mut self, editor: &mut Editor, with: With) -> Accepted {
+    fn accept(&mut self, editor: &mut Editor, with: ChosenBy) -> Accepted {
         let (Some(token), Some(entry)) = (self.token.clone(), self.popup.selected().cloned())
         else {
-            return Accepted::ToGoOn;
+            return Accepted::Incomplete;
         };
-        if token.kind == Kind::Command {
-            let is_whole = with == With::Enter && !entry.hint.starts_with('<');
+        if token.kind == TokenKind::Command {
+            let is_whole = with == ChosenBy::Enter && !entry.hint.starts_with('<');
             let has_space = editor.after_cursor().starts_with(char::is_whitespace);
             let space = if is_whole || has_space { "" } else { " " };
             editor.replace_around_cursor(token.length, 0, &format!("{}{space}", entry.name));
             self.close();
             return if is_whole {
-                Accepted::Whole
+                Accepted::Complete
             } else {
-                Accepted::ToGoOn
+                Accepted::Incomplete
             };
         }
         let was_written = editor
@@ -267,16 +267,16 @@ impl Completion {
             .ends_with(&format!("@{}", entry.name))
             && !token.is_quoted;
         paths::write(editor, &token, &entry.name);
-        if token.kind == Kind::Word {
+        if token.kind == TokenKind::Word {
             self.requested = None;
         }
         self.token = None;
         self.popup = Popup::default();
         self.update(editor);
         if was_written {
-            Accepted::Whole
+            Accepted::Complete
         } else {
-            Accepted::ToGoOn
+            Accepted::Incomplete
         }
     }
 
@@ -288,9 +288,9 @@ impl Completion {
             return true;
         }
         match paths::complete(editor, &self.root, self.tab_completes) {
-            paths::Completed::Nothing => false,
-            paths::Completed::Whole => true,
-            paths::Completed::Partly(start) => {
+            paths::PathCompletion::Nothing => false,
+            paths::PathCompletion::Whole => true,
+            paths::PathCompletion::Partly(start) => {
                 self.requested = Some(start);
                 self.dismissed = None;
                 self.update(editor);
@@ -302,7 +302,7 @@ impl Completion {
 
 /// The key of a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum With {
+enum ChosenBy {
     Tab,
     Enter,
 }
@@ -311,7 +311,7 @@ enum With {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Accepted {
     /// Complete: the text was there already, or needs nothing more.
-    Whole,
+    Complete,
     /// More may be typed.
-    ToGoOn,
+    Incomplete,
 }

@@ -19,7 +19,7 @@ use std::cell::{Cell, Ref, RefCell};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use buffer::{Buffer, How};
+use buffer::{Buffer, ChangeKind};
 use history::{History, Newer};
 use kills::{Kills, Side};
 use layout::Layout;
@@ -39,9 +39,9 @@ pub(crate) struct Editor {
     /// The text taken last, in case [`Editor::remember`] is called with it.
     taken: Vec<Piece>,
     /// The kind of the last key, for keys that continue it.
-    last: Last,
+    last: LastKey,
     /// The column that moving up and down tries to return to.
-    goal: Option<usize>,
+    goal_column: Option<usize>,
     layout: RefCell<Layout>,
     /// The width of the last drawing, which decides where rows end.
     width: Cell<u16>,
@@ -51,7 +51,7 @@ pub(crate) struct Editor {
 
 /// The kind of the last key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Last {
+enum LastKey {
     Kill,
     Yank(Range<usize>),
     /// Moved through the history: up and down continue there.
@@ -73,8 +73,8 @@ impl Editor {
             kills: Kills::default(),
             history: History::default(),
             taken: Vec::new(),
-            last: Last::Other,
-            goal: None,
+            last: LastKey::Other,
+            goal_column: None,
             layout: RefCell::default(),
             width: Cell::new(80),
             top: Cell::new(0),
@@ -106,9 +106,9 @@ impl Editor {
         let cursor = self.buffer.cursor();
         let start = unit::snap(self.buffer.text(), cursor.saturating_sub(before));
         let end = unit::snap(self.buffer.text(), cursor.saturating_add(behind));
-        let text = pastes::harmless(text).into_owned();
+        let text = pastes::sanitise_paste(text).into_owned();
         let text = self.pastes.guard(text);
-        self.change(start..end.max(cursor), &text, How::Whole);
+        self.change(start..end.max(cursor), &text, ChangeKind::Whole);
     }
 
     /// Moves the cursor back over this many characters.
@@ -139,7 +139,7 @@ impl Editor {
         if !self.kills.has_markers() {
             self.pastes.clear();
         }
-        self.settle(Last::Other);
+        self.settle(LastKey::Other);
         expanded
     }
 
@@ -170,51 +170,51 @@ impl Editor {
 
     /// Inserts pasted text; a large paste becomes a marker.
     pub(crate) fn paste(&mut self, text: &str) {
-        let text = pastes::harmless(text).into_owned();
+        let text = pastes::sanitise_paste(text).into_owned();
         let text = self.pastes.fold(text);
         let cursor = self.buffer.cursor();
-        self.change(cursor..cursor, &text, How::Whole);
+        self.change(cursor..cursor, &text, ChangeKind::Whole);
     }
 
     fn show(&mut self, text: &str) {
-        let text = Piece::Typed(pastes::harmless(text).into_owned());
+        let text = Piece::Typed(pastes::sanitise_paste(text).into_owned());
         let text = self.pastes.join(&[text]);
         self.show_marked(&text);
     }
 
-    fn show_said(&mut self, pieces: &[Piece]) {
-        let harmless = |text: &str| pastes::harmless(text).into_owned();
+    fn show_history(&mut self, pieces: &[Piece]) {
+        let sanitise_paste = |text: &str| pastes::sanitise_paste(text).into_owned();
         let clean = pieces.iter().map(|piece| match piece {
-            Piece::Typed(text) => Piece::Typed(harmless(text)),
-            Piece::Pasted(text) => Piece::Pasted(harmless(text)),
+            Piece::Typed(text) => Piece::Typed(sanitise_paste(text)),
+            Piece::Pasted(text) => Piece::Pasted(sanitise_paste(text)),
         });
         let text = self.pastes.join(&clean.collect::<Vec<_>>());
         self.show_marked(&text);
-        self.last = Last::History;
+        self.last = LastKey::History;
     }
 
     fn show_marked(&mut self, text: &str) {
         let all = 0..self.buffer.text().len();
-        self.buffer.replace(all, text, How::Whole);
-        self.settle(Last::Other);
+        self.buffer.replace(all, text, ChangeKind::Whole);
+        self.settle(LastKey::Other);
     }
 
     /// Applies a change made by the user.
-    fn change(&mut self, range: Range<usize>, text: &str, how: How) {
+    fn change(&mut self, range: Range<usize>, text: &str, kind: ChangeKind) {
         self.history.leave();
-        self.buffer.replace(range, text, how);
-        self.settle(Last::Other);
+        self.buffer.replace(range, text, kind);
+        self.settle(LastKey::Other);
     }
 
     fn cut(&mut self, range: Range<usize>, side: Side) {
         if range.is_empty() {
             return;
         }
-        let continues = self.last == Last::Kill;
+        let continues = self.last == LastKey::Kill;
         self.kills
             .add(&self.buffer.text()[range.clone()], side, continues);
-        self.change(range, "", How::Whole);
-        self.last = Last::Kill;
+        self.change(range, "", ChangeKind::Whole);
+        self.last = LastKey::Kill;
     }
 
     fn yank(&mut self) {
@@ -222,13 +222,13 @@ impl Editor {
             return;
         };
         let start = self.buffer.cursor();
-        self.change(start..start, &text, How::Whole);
-        self.last = Last::Yank(start..start + text.len());
+        self.change(start..start, &text, ChangeKind::Whole);
+        self.last = LastKey::Yank(start..start + text.len());
     }
 
     /// Replaces the text just put back by the cut before it.
     fn yank_older(&mut self) {
-        let Last::Yank(range) = self.last.clone() else {
+        let LastKey::Yank(range) = self.last.clone() else {
             return;
         };
         self.kills.rotate();
@@ -236,24 +236,24 @@ impl Editor {
             return;
         };
         let start = range.start;
-        self.change(range, &text, How::Whole);
-        self.last = Last::Yank(start..start + text.len());
+        self.change(range, &text, ChangeKind::Whole);
+        self.last = LastKey::Yank(start..start + text.len());
     }
 
     fn move_to(&mut self, at: usize) {
         self.buffer.move_to(at);
-        self.settle(Last::Other);
+        self.settle(LastKey::Other);
     }
 
-    fn settle(&mut self, last: Last) {
+    fn settle(&mut self, last: LastKey) {
         self.last = last;
-        self.goal = None;
+        self.goal_column = None;
     }
 
     /// Moves up by a row, or to the previous text of the history.
     fn up(&mut self) {
         let (row, column) = self.row_and_column();
-        if row > 0 && self.last != Last::History {
+        if row > 0 && self.last != LastKey::History {
             self.go_to_row(row - 1, column);
             return;
         }
@@ -262,7 +262,7 @@ impl Editor {
             .older(self.buffer.text())
             .map(<[Piece]>::to_vec)
         {
-            Some(said) => self.show_said(&said),
+            Some(text) => self.show_history(&text),
             None => self.move_to(0),
         }
     }
@@ -270,30 +270,30 @@ impl Editor {
     /// Moves down by a row, or to the next text of the history.
     fn down(&mut self) {
         let (row, column) = self.row_and_column();
-        if row + 1 < self.layout().rows().len() && self.last != Last::History {
+        if row + 1 < self.layout().rows().len() && self.last != LastKey::History {
             self.go_to_row(row + 1, column);
             return;
         }
         match self.history.newer() {
-            Some(Newer::Text(said)) => {
-                let said = said.to_vec();
-                self.show_said(&said);
+            Some(Newer::Text(text)) => {
+                let text = text.to_vec();
+                self.show_history(&text);
             }
             Some(Newer::Draft(draft)) => {
                 self.show_marked(&draft);
-                self.last = Last::History;
+                self.last = LastKey::History;
             }
             None => self.move_to(self.buffer.text().len()),
         }
     }
 
     fn go_to_row(&mut self, row: usize, column: usize) {
-        let goal = self.goal.unwrap_or(column);
+        let goal_column = self.goal_column.unwrap_or(column);
         let at = self
             .layout()
-            .place(self.buffer.text(), &self.pastes, row, goal);
+            .position_at(self.buffer.text(), &self.pastes, row, goal_column);
         self.move_to(at);
-        self.goal = Some(goal);
+        self.goal_column = Some(goal_column);
     }
 
     fn row_and_column(&self) -> (usize, usize) {

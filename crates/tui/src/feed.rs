@@ -12,31 +12,31 @@ use crate::Incoming;
 use crate::chat::Turn;
 
 /// Queued messages above which the session is asked to slow down.
-const ROOM: usize = 4096;
+const QUEUE_LIMIT: usize = 4096;
 
 /// The sending side, a listener of the session. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Feed(Arc<Shared>);
+pub struct Feed(Arc<FeedQueue>);
 
 /// The receiving side, held by the chat.
 #[derive(Debug)]
-pub struct FeedReader(Arc<Shared>);
+pub struct FeedReader(Arc<FeedQueue>);
 
 /// A queued message, or a reply in the form of a function to run. Both share one queue so that a
 /// reply never overtakes an event that happened before it.
-pub(crate) enum Told {
+pub(crate) enum FeedItem {
     Incoming(Incoming),
-    Turn(Turn),
+    Reply(Turn),
 }
 
 /// Sends replies to the chat, in order with all other messages.
 #[derive(Debug, Clone)]
-pub(crate) struct Answers(Arc<Shared>);
+pub(crate) struct ReplySender(Arc<FeedQueue>);
 
-impl Answers {
+impl ReplySender {
     /// Queues a function to run on the chat. Returns false if the chat has ended.
     pub fn send(&self, turn: Turn) -> bool {
-        self.0.push(Told::Turn(turn))
+        self.0.push(FeedItem::Reply(turn))
     }
 
     /// Reports whether the reader was dropped.
@@ -46,49 +46,49 @@ impl Answers {
 }
 
 #[derive(Default)]
-struct Shared {
-    waiting: Mutex<VecDeque<Told>>,
+struct FeedQueue {
+    queue: Mutex<VecDeque<FeedItem>>,
     arrived: Notify,
     taken: Notify,
     /// The reader was dropped.
     closed: AtomicBool,
 }
 
-impl Shared {
-    fn waiting(&self) -> MutexGuard<'_, VecDeque<Told>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+impl FeedQueue {
+    fn queue(&self) -> MutexGuard<'_, VecDeque<FeedItem>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn push(&self, told: Told) -> bool {
+    fn push(&self, items: FeedItem) -> bool {
         if self.closed.load(Ordering::Acquire) {
             return false;
         }
-        self.waiting().push_back(told);
+        self.queue().push_back(items);
         self.arrived.notify_one();
         true
     }
 
     fn has_room(&self) -> bool {
-        self.closed.load(Ordering::Acquire) || self.waiting().len() < ROOM
+        self.closed.load(Ordering::Acquire) || self.queue().len() < QUEUE_LIMIT
     }
 }
 
 /// Creates a feed and its reader.
 pub fn feed() -> (Feed, FeedReader) {
-    let shared = Arc::new(Shared::default());
-    (Feed(Arc::clone(&shared)), FeedReader(shared))
+    let queue = Arc::new(FeedQueue::default());
+    (Feed(Arc::clone(&queue)), FeedReader(queue))
 }
 
 impl Feed {
     /// Sends a message to the chat. Returns false if the chat has ended.
-    pub fn tell(&self, incoming: Incoming) -> bool {
-        self.0.push(Told::Incoming(incoming))
+    pub fn send(&self, incoming: Incoming) -> bool {
+        self.0.push(FeedItem::Incoming(incoming))
     }
 }
 
 impl Listener for Feed {
     fn notice(&self, _ordinal: u64, event: &Event) {
-        self.tell(Incoming::Event(event.clone()));
+        self.send(Incoming::Event(event.clone()));
     }
 
     fn has_room(&self) -> bool {
@@ -111,22 +111,22 @@ impl Listener for Feed {
 impl FeedReader {
     /// Takes all queued messages, in order, and drops the replies.
     pub fn take(&self) -> Vec<Incoming> {
-        let told = self.take_all().into_iter();
-        let incoming = told.filter_map(|told| match told {
-            Told::Incoming(incoming) => Some(incoming),
-            Told::Turn(_) => None,
+        let items = self.take_all().into_iter();
+        let incoming = items.filter_map(|items| match items {
+            FeedItem::Incoming(incoming) => Some(incoming),
+            FeedItem::Reply(_) => None,
         });
         incoming.collect()
     }
 
     /// Returns a sender of replies to this reader.
-    pub(crate) fn answers(&self) -> Answers {
-        Answers(Arc::clone(&self.0))
+    pub(crate) fn answers(&self) -> ReplySender {
+        ReplySender(Arc::clone(&self.0))
     }
 
     /// Takes everything in the queue, in order.
-    pub(crate) fn take_all(&self) -> VecDeque<Told> {
-        let taken = std::mem::take(&mut *self.0.waiting());
+    pub(crate) fn take_all(&self) -> VecDeque<FeedItem> {
+        let taken = std::mem::take(&mut *self.0.queue());
         if !taken.is_empty() {
             self.0.taken.notify_waiters();
         }
@@ -139,7 +139,7 @@ impl FeedReader {
     }
 }
 
-impl std::fmt::Debug for Shared {
+impl std::fmt::Debug for FeedQueue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Feed")
     }
@@ -149,7 +149,7 @@ impl Drop for FeedReader {
     fn drop(&mut self) {
         self.0.closed.store(true, Ordering::Release);
         // Dropped outside of the lock, because dropping a message may send another one.
-        drop(std::mem::take(&mut *self.0.waiting()));
+        drop(std::mem::take(&mut *self.0.queue()));
         self.0.taken.notify_waiters();
     }
 }
@@ -161,7 +161,7 @@ mod tests {
     #[tokio::test]
     async fn a_full_feed_has_no_room_until_it_is_read() {
         let (feed, reader) = feed();
-        for _ in 0..ROOM {
+        for _ in 0..QUEUE_LIMIT {
             assert!(feed.has_room());
             feed.notice(1, &Event::TurnStart);
         }
@@ -173,15 +173,15 @@ mod tests {
         tokio::task::yield_now().await;
         assert!(!waits.is_finished());
         reader.arrived().await;
-        assert_eq!(reader.take().len(), ROOM);
+        assert_eq!(reader.take().len(), QUEUE_LIMIT);
         waits.await.unwrap();
     }
 
     #[tokio::test]
     async fn nobody_waits_for_a_reader_that_is_gone() {
         let (feed, reader) = feed();
-        for _ in 0..ROOM {
-            feed.tell(Incoming::End(0));
+        for _ in 0..QUEUE_LIMIT {
+            feed.send(Incoming::End(0));
         }
         drop(reader);
         feed.room().await;

@@ -19,7 +19,7 @@ use crate::Theme;
 use worker::{Job, Jobs, Ticket};
 
 /// Pieces of code that [`Highlighter::lines`] caches.
-const KEPT: usize = 32;
+const MAX_CACHED: usize = 32;
 /// Bytes of one piece of code that are coloured; the rest stays plain.
 const MAX_CODE: usize = 256 * 1024;
 
@@ -69,7 +69,7 @@ impl Highlighter {
             inner: Some(Arc::new(Inner {
                 signal: Arc::new(signal),
                 jobs: OnceLock::new(),
-                kept: Mutex::default(),
+                cached: Mutex::default(),
             })),
         }
     }
@@ -92,16 +92,16 @@ impl Highlighter {
         let Some(inner) = &self.inner else {
             return Code::new(self, language, Keep::Nothing).lines(code, theme);
         };
-        let mut kept = locked(&inner.kept);
-        let known = kept
+        let mut cached = locked(&inner.cached);
+        let known = cached
             .iter()
-            .position(|kept| kept.begins(language, code))
-            .and_then(|at| kept.remove(at));
+            .position(|cached| cached.begins(language, code))
+            .and_then(|at| cached.remove(at));
         let mut known = known.unwrap_or_else(|| Code::new(self, language, Keep::Text));
         known.update(code);
         let lines = known.lines(code, theme);
-        kept.push_front(known);
-        kept.truncate(KEPT);
+        cached.push_front(known);
+        cached.truncate(MAX_CACHED);
         lines
     }
 
@@ -125,9 +125,9 @@ pub(crate) struct Code {
     keep: Keep,
     /// Whole lines sent to the thread so far, if they are stored.
     text: String,
-    handed: usize,
+    sent: usize,
     /// Number of those lines whose colours were requested.
-    asked: usize,
+    requested: usize,
     /// The line after them, sent although it may be incomplete.
     partial: String,
     work: Option<(Arc<Ticket>, Jobs)>,
@@ -138,7 +138,7 @@ impl fmt::Debug for Code {
         formatter
             .debug_struct("Code")
             .field("language", &self.language)
-            .field("handed", &self.handed)
+            .field("sent", &self.sent)
             .finish_non_exhaustive()
     }
 }
@@ -152,8 +152,8 @@ impl Code {
             language: language.to_owned(),
             keep,
             text: String::new(),
-            handed: 0,
-            asked: 0,
+            sent: 0,
+            requested: 0,
             partial: String::new(),
             work: jobs.map(|(name, jobs)| (Arc::new(Ticket::new(name)), jobs)),
         }
@@ -181,14 +181,14 @@ impl Code {
         if self.keep == Keep::Text {
             self.text.push_str(lines);
         }
-        let room = MAX_CODE.saturating_sub(self.handed).min(lines.len());
+        let room = MAX_CODE.saturating_sub(self.sent).min(lines.len());
         let fitting = lines.as_bytes()[..room]
             .iter()
             .rposition(|&byte| byte == b'\n');
         let fitting = fitting.map_or("", |end| &lines[..=end]);
         // After one omitted line the state of the parser is unknown, so all later lines stay plain.
-        self.handed = if fitting.len() == lines.len() {
-            self.handed + lines.len()
+        self.sent = if fitting.len() == lines.len() {
+            self.sent + lines.len()
         } else {
             MAX_CODE
         };
@@ -205,7 +205,7 @@ impl Code {
 
     /// Sends the beginning of a line, which is sent again when it has grown.
     pub fn push_partial(&mut self, line: &str) {
-        if line.is_empty() || line == self.partial || self.handed + line.len() > MAX_CODE {
+        if line.is_empty() || line == self.partial || self.sent + line.len() > MAX_CODE {
             return;
         }
         line.clone_into(&mut self.partial);
@@ -227,7 +227,7 @@ impl Code {
             return true;
         };
         let found = ticket.found();
-        found.is_given_up || found.lines.len() >= self.asked
+        found.is_given_up || found.lines.len() >= self.requested
     }
 
     /// Returns one line, with its colours if they are known.
@@ -367,9 +367,9 @@ mod tests {
         ] {
             highlighter.lines("rust", code, &theme());
         }
-        assert_eq!(locked(&inner.kept).len(), 1);
+        assert_eq!(locked(&inner.cached).len(), 1);
         highlighter.lines("rust", "something else\n", &theme());
-        assert_eq!(locked(&inner.kept).len(), 2);
+        assert_eq!(locked(&inner.cached).len(), 2);
     }
 
     #[test]

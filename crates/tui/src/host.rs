@@ -14,14 +14,15 @@ pub trait Host: Send + Sync {
     fn answer(&self, id: &str, response: Map<String, Value>);
 
     /// Lists the sessions that can be resumed, the last used first.
-    fn sessions(&self, scope: Scope) -> BoxFuture<'static, Result<Vec<SessionInfo>, String>>;
+    fn sessions(&self, scope: SessionScope)
+    -> BoxFuture<'static, Result<Vec<SessionInfo>, String>>;
 
     fn abilities(&self) -> Abilities;
 }
 
 /// The sessions to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum SessionScope {
     /// The sessions of this directory.
     Project,
     /// The sessions of all directories.

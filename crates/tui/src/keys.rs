@@ -36,7 +36,7 @@ pub(crate) enum Action {
 impl Action {
     /// Reports whether the action only changes the view of the conversation and is therefore
     /// available while a question is open.
-    pub fn only_looks(self) -> bool {
+    pub fn is_view_only(self) -> bool {
         matches!(
             self,
             Self::FoldThinking
@@ -79,7 +79,7 @@ pub(crate) struct Binding {
     /// The action of the chat as a whole; `None` if another part of the program handles the keys.
     pub action: Option<Action>,
     /// The effect of the keys, as the help page and the guide describe it.
-    pub does: &'static str,
+    pub description: &'static str,
 }
 
 impl Section {
@@ -109,20 +109,20 @@ impl Section {
 
     /// The rows of the section for a host with these abilities.
     pub fn bindings(self, abilities: Abilities) -> impl Iterator<Item = &'static Binding> {
-        let is_ours = move |binding: &&Binding| {
+        let is_listed = move |binding: &&Binding| {
             let hosts = match abilities {
                 Abilities::Session => Hosts::Session,
                 Abilities::Turns => Hosts::Turns,
             };
             binding.section == self && [Hosts::Both, hosts].contains(&binding.hosts)
         };
-        BINDINGS.iter().filter(is_ours)
+        BINDINGS.iter().filter(is_listed)
     }
 }
 
 /// The action of the chat as a whole that a key stands for.
 pub(crate) fn action(key: KeyEvent) -> Option<Action> {
-    let pressed = normal(key);
+    let pressed = normalise(key);
     BINDINGS.iter().find_map(|binding| {
         let action = binding.action?;
         let mut keys = binding.keys.iter().filter_map(|name| parse(name));
@@ -131,7 +131,7 @@ pub(crate) fn action(key: KeyEvent) -> Option<Action> {
 }
 
 /// Unifies the spellings of a key: letters become lower case, with Shift if they were upper case.
-fn normal(key: KeyEvent) -> (KeyCode, KeyModifiers) {
+fn normalise(key: KeyEvent) -> (KeyCode, KeyModifiers) {
     let known = KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SHIFT;
     let modifiers = key.modifiers & known;
     match key.code {
@@ -246,7 +246,7 @@ mod tests {
         let rows = section.bindings(Abilities::Session).map(|binding| {
             let keys = binding.keys.iter().map(|key| format!("`{key}`"));
             let keys: Vec<String> = keys.collect();
-            format!("| {} | {} |\n", keys.join(" "), binding.does)
+            format!("| {} | {} |\n", keys.join(" "), binding.description)
         });
         let rows: String = rows.collect();
         format!("### {}\n\n| keys | |\n|---|---|\n{rows}", section.title())

@@ -22,10 +22,10 @@ mod text;
 mod theme;
 mod transcript;
 
-pub use chat::{Chat, Ending, Options, SessionHint};
+pub use chat::{Chat, ChatEnding, Options, SessionHint};
 pub use feed::{Feed, FeedReader, feed};
-pub use host::{Abilities, Host, Incoming, Scope};
+pub use host::{Abilities, Host, Incoming, SessionScope};
 pub use plain_chat::{PlainOptions, plain_chat};
 pub use terminal::{Terminal, named_background};
-pub use text::{clip, one_line, sanitise, width};
+pub use text::{one_line, sanitise, truncate, width};
 pub use theme::{Background, Colours, Theme};

@@ -20,10 +20,10 @@ use ratatui::text::Line;
 
 use crate::Theme;
 use crate::highlight::{Code, Highlighter};
-use crate::text::{Sanitiser, is_harmless};
-use blocks::Layout;
+use crate::text::{Sanitiser, is_sanitised};
+use blocks::BlockLayout;
 use fence::Fenced;
-use scanner::{Kind, Piece, Scanner};
+use scanner::{Piece, PieceKind, Scanner};
 
 /// A Markdown text that may grow, and its lines for one width.
 #[derive(Debug)]
@@ -32,11 +32,11 @@ pub(crate) struct Markdown {
     /// The sanitised text, if it differs from the text.
     clean: Option<(String, Sanitiser)>,
     scanner: Scanner,
-    /// Finished pieces. Those already laid out are in `laid` as well.
+    /// Finished pieces. Those already laid out are in `laid_out` as well.
     pieces: Vec<Piece>,
-    laid: Vec<Laid>,
+    laid_out: Vec<LaidOut>,
     /// The piece that still grows.
-    tail: Option<Laid>,
+    tail: Option<LaidOut>,
     rows: Vec<Line<'static>>,
     /// Number of rows of finished pieces.
     finished_rows: usize,
@@ -52,7 +52,7 @@ pub(crate) struct Markdown {
 
 /// A piece and its rows.
 #[derive(Debug)]
-struct Laid {
+struct LaidOut {
     piece: Piece,
     first_row: usize,
     content: Content,
@@ -78,7 +78,7 @@ impl Markdown {
             clean: None,
             scanner: Scanner::new(),
             pieces: Vec::new(),
-            laid: Vec::new(),
+            laid_out: Vec::new(),
             tail: None,
             rows: Vec::new(),
             finished_rows: 0,
@@ -99,7 +99,7 @@ impl Markdown {
 
     /// Appends to the text.
     pub fn push(&mut self, delta: &str) {
-        if self.clean.is_none() && !is_harmless(delta) {
+        if self.clean.is_none() && !is_sanitised(delta) {
             self.clean = Some((self.text.clone(), Sanitiser::after(&self.text)));
         }
         self.text.push_str(delta);
@@ -133,18 +133,18 @@ impl Markdown {
             Some((clean, _)) => std::mem::take(clean),
             None => std::mem::take(&mut self.text),
         };
-        let screen = Screen {
+        let context = LayoutContext {
             source: &source,
             width: width.max(1),
             theme,
             highlighter,
         };
         if source.len() != self.shown {
-            self.grow(&screen);
+            self.grow(&context);
             self.shown = source.len();
         }
         if generation != self.generation {
-            self.colour(&screen);
+            self.colour(&context);
             self.generation = generation;
         }
         match &mut self.clean {
@@ -156,25 +156,25 @@ impl Markdown {
 
     fn forget_rows(&mut self) {
         self.rows.clear();
-        self.laid.clear();
+        self.laid_out.clear();
         self.tail = None;
         self.waiting.clear();
         self.finished_rows = 0;
         self.shown = 0;
     }
 
-    fn grow(&mut self, screen: &Screen<'_>) {
-        self.scanner.read(screen.source, &mut self.pieces);
-        for index in self.laid.len()..self.pieces.len() {
-            let laid = self.lay_out(self.pieces[index], screen);
-            if laid.content.is_waiting() {
+    fn grow(&mut self, context: &LayoutContext<'_>) {
+        self.scanner.read(context.source, &mut self.pieces);
+        for index in self.laid_out.len()..self.pieces.len() {
+            let laid_out = self.lay_out(self.pieces[index], context);
+            if laid_out.content.is_waiting() {
                 self.waiting.push(index);
             }
-            self.laid.push(laid);
+            self.laid_out.push(laid_out);
             self.finished_rows = self.rows.len();
         }
-        self.tail = match self.scanner.open(screen.source) {
-            Some(piece) => Some(self.lay_out(piece, screen)),
+        self.tail = match self.scanner.open(context.source) {
+            Some(piece) => Some(self.lay_out(piece, context)),
             None => {
                 self.rows.truncate(self.finished_rows);
                 None
@@ -184,15 +184,15 @@ impl Markdown {
 
     /// Lays out a piece behind the finished ones, reusing the layout of the last piece before it
     /// grew.
-    fn lay_out(&mut self, piece: Piece, screen: &Screen<'_>) -> Laid {
+    fn lay_out(&mut self, piece: Piece, context: &LayoutContext<'_>) -> LaidOut {
         let tail = self
             .tail
             .take()
             .filter(|tail| tail.piece.start == piece.start);
         let (content, first_row) = match (piece.kind, tail) {
             (
-                Kind::Fence(_),
-                Some(Laid {
+                PieceKind::Fence(_),
+                Some(LaidOut {
                     content: Content::Fence(fenced),
                     first_row,
                     ..
@@ -200,68 +200,68 @@ impl Markdown {
             ) => (Content::Fence(fenced), first_row),
             (kind, tail) => {
                 self.rows.truncate(self.finished_rows);
-                if !self.rows.is_empty() && self.is_apart(&piece, screen.source) {
+                if !self.rows.is_empty() && self.is_apart(&piece, context.source) {
                     self.rows.push(Line::default());
                 }
                 let first_row = self.rows.len();
                 let content = match (kind, tail.map(|tail| tail.content)) {
-                    (Kind::Fence(fence), _) => {
-                        let fenced = Fenced::begin(&piece, fence, &mut self.rows, screen);
+                    (PieceKind::Fence(fence), _) => {
+                        let fenced = Fenced::begin(&piece, fence, &mut self.rows, context);
                         Content::Fence(Box::new(fenced))
                     }
-                    (Kind::Blocks, Some(Content::Blocks(codes))) => Content::Blocks(codes),
-                    (Kind::Blocks, _) => Content::Blocks(Vec::new()),
+                    (PieceKind::Blocks, Some(Content::Blocks(codes))) => Content::Blocks(codes),
+                    (PieceKind::Blocks, _) => Content::Blocks(Vec::new()),
                 };
                 (content, first_row)
             }
         };
-        let mut laid = Laid {
+        let mut laid_out = LaidOut {
             piece,
             first_row,
             content,
         };
-        match &mut laid.content {
+        match &mut laid_out.content {
             Content::Fence(fenced) => {
-                self.work += fenced.grow(piece.end, &mut self.rows, screen) as u64;
+                self.work += fenced.grow(piece.end, &mut self.rows, context) as u64;
             }
             Content::Blocks(codes) => {
                 self.work += (piece.end - piece.start) as u64;
-                let rows = blocks(&piece, codes, screen);
+                let rows = blocks(&piece, codes, context);
                 self.rows.extend(rows);
             }
         }
-        let is_empty = self.rows.len() == laid.first_row;
-        if is_empty && matches!(laid.content, Content::Blocks(_)) {
+        let is_empty = self.rows.len() == laid_out.first_row;
+        if is_empty && matches!(laid_out.content, Content::Blocks(_)) {
             self.rows.truncate(self.finished_rows);
-            laid.first_row = self.rows.len();
+            laid_out.first_row = self.rows.len();
         }
-        laid
+        laid_out
     }
 
     /// Reports whether a blank row precedes a piece that is not the first.
     fn is_apart(&self, piece: &Piece, source: &str) -> bool {
-        let is_fence = |kind: Kind| matches!(kind, Kind::Fence(_));
-        let before = self.laid.last();
+        let is_fence = |kind: PieceKind| matches!(kind, PieceKind::Fence(_));
+        let before = self.laid_out.last();
         is_fence(piece.kind)
             || before.is_some_and(|before| is_fence(before.piece.kind))
             || blocks::is_after_blank_line(source, piece.start)
     }
 
-    fn colour(&mut self, screen: &Screen<'_>) {
+    fn colour(&mut self, context: &LayoutContext<'_>) {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.retain(|&index| {
-            let laid = &mut self.laid[index];
-            colour(laid, &mut self.rows, screen, &mut self.work)
+            let laid_out = &mut self.laid_out[index];
+            colour(laid_out, &mut self.rows, context, &mut self.work)
         });
         self.waiting = waiting;
         if let Some(tail) = &mut self.tail {
-            colour(tail, &mut self.rows, screen, &mut self.work);
+            colour(tail, &mut self.rows, context, &mut self.work);
         }
     }
 }
 
 /// The source of the pieces and the screen they are laid out for.
-struct Screen<'a> {
+struct LayoutContext<'a> {
     source: &'a str,
     width: u16,
     theme: &'a Theme,
@@ -277,30 +277,30 @@ impl Content {
     }
 }
 
-fn blocks(piece: &Piece, codes: &mut Vec<Code>, screen: &Screen<'_>) -> Vec<Line<'static>> {
-    let source = &screen.source[piece.start..piece.end];
-    Layout::new(screen, codes, piece.ordinal).of(source)
+fn blocks(piece: &Piece, codes: &mut Vec<Code>, context: &LayoutContext<'_>) -> Vec<Line<'static>> {
+    let source = &context.source[piece.start..piece.end];
+    BlockLayout::new(context, codes, piece.ordinal).of(source)
 }
 
 /// Applies the colours that have arrived to the code of a piece. Returns whether more may follow.
 fn colour(
-    laid: &mut Laid,
+    laid_out: &mut LaidOut,
     rows: &mut [Line<'static>],
-    screen: &Screen<'_>,
+    context: &LayoutContext<'_>,
     work: &mut u64,
 ) -> bool {
-    match &mut laid.content {
-        Content::Fence(fenced) => fenced.colour(rows, screen),
+    match &mut laid_out.content {
+        Content::Fence(fenced) => fenced.colour(rows, context),
         Content::Blocks(codes) if codes.is_empty() => return false,
         Content::Blocks(codes) => {
-            *work += (laid.piece.end - laid.piece.start) as u64;
-            let coloured = blocks(&laid.piece, codes, screen);
-            for (old, new) in rows[laid.first_row..].iter_mut().zip(coloured) {
+            *work += (laid_out.piece.end - laid_out.piece.start) as u64;
+            let coloured = blocks(&laid_out.piece, codes, context);
+            for (old, new) in rows[laid_out.first_row..].iter_mut().zip(coloured) {
                 *old = new;
             }
         }
     }
-    laid.content.is_waiting()
+    laid_out.content.is_waiting()
 }
 
 fn parser(source: &str) -> Parser<'_> {

@@ -18,7 +18,7 @@ mod tree;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use dialog::{Dialogs, Meanwhile};
+pub(crate) use dialog::{Dialogs, UserActivity};
 pub(crate) use models::{ModelPicker, ThinkingPicker};
 pub(crate) use page::{CommandHelp, Page};
 pub(crate) use sessions::SessionPicker;
@@ -34,7 +34,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use serde_json::{Map, Value};
 
-use crate::{Scope, Theme};
+use crate::{SessionScope, Theme};
 
 /// A part of the screen that is drawn over the chat and has the focus.
 pub(crate) trait Overlay: Send {
@@ -62,7 +62,7 @@ pub(crate) trait Overlay: Send {
     }
 
     /// Receives the sessions of `scope` after [`Choice::Sessions`].
-    fn set_sessions(&mut self, _scope: Scope, _found: Result<Vec<SessionInfo>, String>) {}
+    fn set_sessions(&mut self, _scope: SessionScope, _found: Result<Vec<SessionInfo>, String>) {}
 }
 
 /// The result of a key.
@@ -88,12 +88,12 @@ pub(crate) enum Choice {
     /// Resumes another session.
     Session(PathBuf),
     /// Requests the sessions of this scope; see [`Overlay::set_sessions`].
-    Sessions(Scope),
+    Sessions(SessionScope),
     /// Applies an action to an entry of the session tree.
     Tree {
         entry_id: String,
-        speaker: Speaker,
-        how: TreeStep,
+        author: Author,
+        action: TreeAction,
     },
     /// Answers a dialog.
     Dialog {
@@ -106,7 +106,7 @@ pub(crate) enum Choice {
 
 /// The author of an entry of the session tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Speaker {
+pub(crate) enum Author {
     /// The user: going to such an entry or forking there means the position before it.
     User,
     /// Anything else.
@@ -115,7 +115,7 @@ pub(crate) enum Speaker {
 
 /// An action on an entry of the session tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum TreeStep {
+pub(crate) enum TreeAction {
     /// Continues the conversation from there.
     Jump,
     /// Continues from there, with a summary of the abandoned branch.

@@ -17,7 +17,7 @@ use pinion_message::{Block, Content, Message};
 
 use crate::Abilities;
 use crate::text::{one_line, sanitise};
-use crate::transcript::{Ending, Fold, NoticeKind, image, readable, subject};
+use crate::transcript::{AnswerEnding, Fold, NoticeKind, image, readable, subject};
 
 /// Turns events into plain text.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl PlainPrinter {
     }
 
     /// Adapts the advice after failures to a host.
-    pub(crate) fn talking_to(self, host: Abilities) -> Self {
+    pub(crate) fn for_host(self, host: Abilities) -> Self {
         Self { host, ..self }
     }
 
@@ -220,7 +220,7 @@ impl PlainPrinter {
     }
 
     /// Prints a blank line between messages.
-    fn part(&mut self) {
+    fn blank_line(&mut self) {
         if self.has_begun {
             self.line("");
         }
@@ -233,7 +233,7 @@ impl PlainPrinter {
                 if self.typed.take().is_some_and(|typed| typed == text.trim()) {
                     return;
                 }
-                self.part();
+                self.blank_line();
                 self.text("You: ", &text);
                 self.images(&user.content);
             }
@@ -243,7 +243,7 @@ impl PlainPrinter {
                     self.whole_block(block);
                 }
                 self.printed_blocks = 0;
-                if let Some(ending) = Ending::of(answer) {
+                if let Some(ending) = AnswerEnding::of(answer) {
                     let (what, advice) = ending.words(self.host);
                     self.text("", &what);
                     if let Some(advice) = advice {
@@ -263,18 +263,18 @@ impl PlainPrinter {
                 self.shell(&bash.command, Ok(&outcome));
             }
             Message::Custom(custom) if custom.display => {
-                self.part();
+                self.blank_line();
                 let label = format!("{}: ", one_line(&custom.custom_type));
                 self.text(&label, &words_of(&custom.content));
                 self.images(&custom.content);
             }
             Message::Custom(_) => {}
             Message::CompactionSummary(compaction) => {
-                self.part();
+                self.blank_line();
                 self.text("Summary of what was said before: ", &compaction.summary);
             }
             Message::BranchSummary(branch) => {
-                self.part();
+                self.blank_line();
                 self.text("Summary of a branch that was left: ", &branch.summary);
             }
         }
@@ -349,7 +349,7 @@ impl PlainPrinter {
             self.line(line);
         } else if !line.trim().is_empty() {
             growing.is_begun = true;
-            self.part();
+            self.blank_line();
             self.line(&format!("{label}{line}"));
         }
     }
@@ -372,13 +372,13 @@ impl PlainPrinter {
     fn whole_block(&mut self, block: &Block) {
         match block {
             Block::Text(text) if !text.text.trim().is_empty() => {
-                self.part();
+                self.blank_line();
                 self.text("Assistant: ", &text.text);
             }
             Block::Thinking(thinking)
                 if self.thinking == Fold::Unfolded && !thinking.thinking.trim().is_empty() =>
             {
-                self.part();
+                self.blank_line();
                 self.text("Thinking: ", &thinking.thinking);
             }
             block => self.hidden_thinking(block),

@@ -19,7 +19,7 @@ use self::questions::Questions;
 use crate::plain::PlainPrinter;
 use crate::request::{NotifyKind, Request};
 use crate::transcript::{Fold, NoticeKind};
-use crate::{Abilities, Ending, FeedReader, Host, Incoming, SessionHint};
+use crate::{Abilities, ChatEnding, FeedReader, Host, Incoming, SessionHint};
 
 /// The exit code of SIGINT, which stops a run instead of ending the program.
 const INTERRUPTED: u8 = 130;
@@ -65,11 +65,11 @@ struct PlainChat {
     /// Number of running shell commands of the user.
     shells: usize,
     /// Status texts and widgets of extensions that were not printed yet, by key.
-    beside: BTreeMap<String, String>,
+    side_texts: BTreeMap<String, String>,
     /// Commands of templates, skills and extensions; `None` until they are known.
     commands: Option<Vec<String>>,
     /// A line that calls an unknown command; typing it again sends it to the model.
-    doubted: Option<String>,
+    unknown_line: Option<String>,
     ending: Option<u8>,
     broken: Option<io::Error>,
 }
@@ -93,7 +93,7 @@ pub async fn plain_chat(
     }
     let mut chat = PlainChat {
         output: options.output,
-        printer: PlainPrinter::new(Fold::Folded, Fold::Folded).talking_to(host.abilities()),
+        printer: PlainPrinter::new(Fold::Folded, Fold::Folded).for_host(host.abilities()),
         host,
         turns,
         questions: Questions::default(),
@@ -102,9 +102,9 @@ pub async fn plain_chat(
         is_ready: false,
         is_running: false,
         shells: 0,
-        beside: BTreeMap::new(),
+        side_texts: BTreeMap::new(),
         commands: None,
-        doubted: None,
+        unknown_line: None,
         ending: None,
         broken: None,
     };
@@ -129,7 +129,7 @@ pub async fn plain_chat(
     }
     match chat.broken {
         Some(error) => Err(error),
-        None => Ok(Ending {
+        None => Ok(ChatEnding {
             exit_code: chat.ending.unwrap_or_default(),
             session: chat.session,
         }),
@@ -246,9 +246,9 @@ impl PlainChat {
                 let words = format!("Suggested, to be typed if you want it:\n{text}");
                 self.notice(NoticeKind::Information, &words);
             }
-            Request::Status { key, text } => self.show_beside(format!("status {key}"), text),
+            Request::Status { key, text } => self.set_side_text(format!("status {key}"), text),
             Request::Widget { key, lines, .. } => {
-                self.show_beside(format!("widget {key}"), lines.map(|lines| lines.join("\n")));
+                self.set_side_text(format!("widget {key}"), lines.map(|lines| lines.join("\n")));
             }
             Request::Title(_) | Request::Other => {}
         }
@@ -256,10 +256,10 @@ impl PlainChat {
 
     /// Stores a status or widget until it can be printed in a pause, because it may change many
     /// times a second.
-    fn show_beside(&mut self, key: String, text: Option<String>) {
+    fn set_side_text(&mut self, key: String, text: Option<String>) {
         match text.filter(|text| !text.trim().is_empty()) {
-            Some(text) => drop(self.beside.insert(key, text)),
-            None => drop(self.beside.remove(&key)),
+            Some(text) => drop(self.side_texts.insert(key, text)),
+            None => drop(self.side_texts.remove(&key)),
         }
     }
 
@@ -288,15 +288,15 @@ impl PlainChat {
         if let Some(command) = text.strip_prefix('!') {
             return self.shell(command);
         }
-        if text.starts_with('/') && self.own_command(text) {
+        if text.starts_with('/') && self.run_built_in(text) {
             return;
         }
-        if self.is_doubtful(text) {
+        if self.is_unknown_command(text) {
             return self.show_prompt();
         }
         self.printer.typed(text);
         if self.is_ready {
-            self.say(text.to_owned(), Vec::new())
+            self.send_prompt(text.to_owned(), Vec::new())
         } else {
             self.waiting.insert(0, (text.to_owned(), Vec::new()))
         }
@@ -305,14 +305,14 @@ impl PlainChat {
     /// Sends the next waiting prompt, or shows the input prompt.
     fn next(&mut self) {
         match self.waiting.pop() {
-            Some((text, images)) => self.say(text, images),
+            Some((text, images)) => self.send_prompt(text, images),
             None => self.show_prompt(),
         }
     }
 
     fn show_prompt(&mut self) {
         if self.is_ready && !self.is_running {
-            for text in std::mem::take(&mut self.beside).into_values() {
+            for text in std::mem::take(&mut self.side_texts).into_values() {
                 self.notice(NoticeKind::Information, &text);
             }
             self.print("> ");
@@ -325,14 +325,14 @@ impl PlainChat {
             self.notice(NoticeKind::Information, &format!("Not said: {text}"));
         }
         if self.shells > 0 {
-            self.tell(Command::AbortBash);
+            self.send(Command::AbortBash);
         }
         if self.is_running || self.shells == 0 {
-            self.tell(Command::Abort);
+            self.send(Command::Abort);
         }
     }
 
-    fn say(&mut self, text: String, images: Vec<Block>) {
+    fn send_prompt(&mut self, text: String, images: Vec<Block>) {
         let when_busy = match self.host.abilities() {
             Abilities::Session => Some(Delivery::Steer),
             Abilities::Turns => None,

@@ -11,17 +11,17 @@ use serde_json::{Map, Value};
 use crate::text::{one_line, sanitise};
 
 /// Characters of a title or a status text that are shown.
-const LONGEST_LINE: usize = 1_000;
+const MAX_LINE: usize = 1_000;
 /// Characters of a question or a notice that are shown.
-const LONGEST_TEXT: usize = 20_000;
+const MAX_TEXT: usize = 20_000;
 /// Characters of a text for the editor.
-const LONGEST_EDITOR_TEXT: usize = 1_000_000;
+const MAX_EDITOR_TEXT: usize = 1_000_000;
 /// Lines of a widget that are shown.
-const MOST_WIDGET_LINES: usize = 10;
+const MAX_WIDGET_LINES: usize = 10;
 /// Options of a choice that are accepted.
-const MOST_OPTIONS: usize = 10_000;
+const MAX_OPTIONS: usize = 10_000;
 /// The longest timeout of a dialog; longer ones are reduced to it.
-const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+const MAX_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// A request to the chat.
 #[derive(Debug, Clone, PartialEq)]
@@ -121,7 +121,7 @@ impl Request {
             Some("extension_error") => Self::ExtensionError {
                 path: line(&record, "extensionPath"),
                 event: line(&record, "event"),
-                error: shown(text(&record, "error").unwrap_or_default(), LONGEST_TEXT),
+                error: shown(text(&record, "error").unwrap_or_default(), MAX_TEXT),
             },
             _ => Self::Other,
         }
@@ -135,11 +135,11 @@ impl Request {
                     Some("warning") => NotifyKind::Warning,
                     _ => NotifyKind::Info,
                 },
-                text: shown(text(record, "message")?, LONGEST_TEXT),
+                text: shown(text(record, "message")?, MAX_TEXT),
             },
             "setStatus" => Self::Status {
                 key: text(record, "statusKey")?.to_owned(),
-                text: text(record, "statusText").map(|text| one_line(&kept(text, LONGEST_LINE))),
+                text: text(record, "statusText").map(|text| one_line(&truncated(text, MAX_LINE))),
             },
             "setWidget" => Self::Widget {
                 key: text(record, "widgetKey")?.to_owned(),
@@ -150,10 +150,12 @@ impl Request {
                 },
             },
             "setTitle" => Self::Title(line(record, "title")),
-            "set_editor_text" => Self::EditorText(kept(text(record, "text")?, LONGEST_EDITOR_TEXT)),
+            "set_editor_text" => {
+                Self::EditorText(truncated(text(record, "text")?, MAX_EDITOR_TEXT))
+            }
             method => Self::Dialog(Dialog {
                 id: text(record, "id").filter(|id| !id.is_empty())?.to_owned(),
-                title: shown(text(record, "title").unwrap_or_default(), LONGEST_TEXT),
+                title: shown(text(record, "title").unwrap_or_default(), MAX_TEXT),
                 kind: DialogKind::of(method, record)?,
                 timeout: record.get("timeout").and_then(Value::as_f64).and_then(wait),
             }),
@@ -167,7 +169,7 @@ impl DialogKind {
         let kind = match method {
             "select" => Self::Select(options(record.get("options"))),
             "confirm" => Self::Confirm {
-                message: shown(text(record, "message").unwrap_or_default(), LONGEST_TEXT),
+                message: shown(text(record, "message").unwrap_or_default(), MAX_TEXT),
             },
             "input" => Self::Input {
                 placeholder: line(record, "placeholder"),
@@ -175,7 +177,7 @@ impl DialogKind {
             "editor" => {
                 let prefill = text(record, "prefill").unwrap_or_default();
                 Self::Editor {
-                    prefill: kept(prefill, LONGEST_EDITOR_TEXT),
+                    prefill: truncated(prefill, MAX_EDITOR_TEXT),
                 }
             }
             _ => return None,
@@ -189,19 +191,19 @@ fn text<'a>(record: &'a Map<String, Value>, member: &str) -> Option<&'a str> {
 }
 
 fn line(record: &Map<String, Value>, member: &str) -> String {
-    one_line(&kept(
+    one_line(&truncated(
         text(record, member).unwrap_or_default(),
-        LONGEST_LINE,
+        MAX_LINE,
     ))
 }
 
 /// The beginning of a text, sanitised.
 fn shown(text: &str, most: usize) -> String {
-    sanitise(&kept(text, most)).into_owned()
+    sanitise(&truncated(text, most)).into_owned()
 }
 
 /// The beginning of a text, with `…` if it was cut.
-fn kept(text: &str, most: usize) -> String {
+fn truncated(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         None => text.to_owned(),
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -211,7 +213,7 @@ fn kept(text: &str, most: usize) -> String {
 fn options(options: Option<&Value>) -> Vec<String> {
     let options = options.and_then(Value::as_array).into_iter().flatten();
     let texts = options.filter_map(Value::as_str).map(str::to_owned);
-    texts.take(MOST_OPTIONS).collect()
+    texts.take(MAX_OPTIONS).collect()
 }
 
 /// `None` if the member is not a list and must be ignored; `Some(None)` if it is missing.
@@ -222,22 +224,22 @@ fn widget_lines(lines: Option<&Value>) -> Option<Option<Vec<String>>> {
         Some(_) => return None,
     };
     let texts = lines.iter().map(|line| line.as_str().unwrap_or_default());
-    let mut kept: Vec<String> = texts
-        .take(MOST_WIDGET_LINES)
-        .map(|line| shown(line, LONGEST_LINE).replace('\n', " "))
+    let mut shown_lines: Vec<String> = texts
+        .take(MAX_WIDGET_LINES)
+        .map(|line| shown(line, MAX_LINE).replace('\n', " "))
         .collect();
-    if lines.len() > MOST_WIDGET_LINES {
-        kept.push(format!("… {} more lines", lines.len() - MOST_WIDGET_LINES));
+    if lines.len() > MAX_WIDGET_LINES {
+        shown_lines.push(format!("… {} more lines", lines.len() - MAX_WIDGET_LINES));
     }
-    Some(Some(kept))
+    Some(Some(shown_lines))
 }
 
 fn wait(milliseconds: f64) -> Option<Duration> {
     if milliseconds.is_nan() || milliseconds <= 0.0 {
         return None;
     }
-    let wait = Duration::try_from_secs_f64(milliseconds / 1_000.0).unwrap_or(LONGEST_WAIT);
-    Some(wait.min(LONGEST_WAIT))
+    let wait = Duration::try_from_secs_f64(milliseconds / 1_000.0).unwrap_or(MAX_WAIT);
+    Some(wait.min(MAX_WAIT))
 }
 
 #[cfg(test)]
@@ -458,14 +460,14 @@ mod tests {
         };
         assert_eq!(
             length(request(json!({"method": "notify", "message": huge}))),
-            LONGEST_TEXT + 1
+            MAX_TEXT + 1
         );
         assert_eq!(
             length(request(json!({"method": "setTitle", "title": huge}))),
-            LONGEST_LINE + 1
+            MAX_LINE + 1
         );
         let text = request(json!({"method": "set_editor_text", "text": huge}));
-        assert_eq!(length(text), LONGEST_EDITOR_TEXT + 1);
+        assert_eq!(length(text), MAX_EDITOR_TEXT + 1);
 
         let option = huge.clone();
         let select = request(json!({"method": "select", "options": [option]}));
@@ -509,8 +511,8 @@ mod tests {
 
     #[test]
     fn a_wait_has_an_end() {
-        assert_eq!(wait(1e300), Some(LONGEST_WAIT));
-        assert_eq!(wait(f64::INFINITY), Some(LONGEST_WAIT));
+        assert_eq!(wait(1e300), Some(MAX_WAIT));
+        assert_eq!(wait(f64::INFINITY), Some(MAX_WAIT));
         assert_eq!(wait(f64::NAN), None);
         assert_eq!(wait(0.0), None);
         assert_eq!(wait(400.0), Some(Duration::from_millis(400)));

@@ -7,7 +7,7 @@ mod background;
 mod keys;
 mod modes;
 mod output;
-mod stopping;
+mod suspend;
 
 use std::fs::File;
 use std::io;
@@ -21,19 +21,19 @@ pub use self::background::named_background;
 pub(crate) use self::background::{BackgroundQuery, Sorted};
 pub(crate) use self::keys::Keys;
 use self::modes::Modes;
-use self::output::{Output, Page};
-pub(crate) use self::stopping::Stops;
+use self::output::{FrameBuffer, Output};
+pub(crate) use self::suspend::SuspendTarget;
 
 const BEGIN_UPDATE: &[u8] = b"\x1b[?2026h";
 const END_UPDATE: &[u8] = b"\x1b[?2026l";
 /// Bytes that are copied to the clipboard at most.
-const LARGEST_COPY: usize = 1 << 20;
+const MAX_COPY: usize = 1 << 20;
 
 /// A terminal in the modes of the chat.
 #[derive(Debug)]
 pub struct Terminal {
-    canvas: Canvas<CrosstermBackend<Page>>,
-    page: Page,
+    canvas: Canvas<CrosstermBackend<FrameBuffer>>,
+    buffer: FrameBuffer,
     output: Output,
     modes: Modes,
     title: String,
@@ -44,11 +44,11 @@ impl Terminal {
     /// standard input.
     pub fn open(output: File) -> io::Result<Self> {
         let modes = Modes::enter(&output)?;
-        let page = Page::default();
-        let canvas = Canvas::new(CrosstermBackend::new(page.clone()))?;
+        let buffer = FrameBuffer::default();
+        let canvas = Canvas::new(CrosstermBackend::new(buffer.clone()))?;
         Ok(Self {
             canvas,
-            page,
+            buffer,
             output: Output::start(output)?,
             modes,
             title: String::new(),
@@ -67,7 +67,7 @@ impl Terminal {
 
     /// Draws a whole frame; only the cells that changed are written.
     pub fn draw(&mut self, draw: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
-        self.page.push(BEGIN_UPDATE);
+        self.buffer.push(BEGIN_UPDATE);
         self.canvas.draw(draw)?;
         self.page.push(END_UPDATE);
         match self.output.send(self.page.take()) {
@@ -97,7 +97,7 @@ impl Terminal {
             .take(200)
             .collect();
         if title != self.title {
-            self.page.push(format!("\x1b]2;{title}\x07").as_bytes());
+            self.buffer.push(format!("\x1b]2;{title}\x07").as_bytes());
             self.title = title;
         }
     }
@@ -105,7 +105,7 @@ impl Terminal {
     /// Copies text to the clipboard of the terminal, if it has one. Returns false if the text is
     /// too long.
     pub fn copy(&self, text: &str) -> bool {
-        if text.len() > LARGEST_COPY {
+        if text.len() > MAX_COPY {
             return false;
         }
         let encoded = base64::engine::general_purpose::STANDARD.encode(text);
@@ -120,10 +120,10 @@ impl Terminal {
 
     /// Restores the terminal, stops like any other program of the shell, and enters its modes again
     /// when continued.
-    pub(crate) fn suspend(&mut self, who: Stops) -> io::Result<()> {
+    pub(crate) fn suspend(&mut self, target: SuspendTarget) -> io::Result<()> {
         self.output.finish();
         self.modes.leave()?;
-        stopping::stop(who)?;
+        suspend::stop(target)?;
         self.resume()
     }
 

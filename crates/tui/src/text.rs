@@ -10,7 +10,7 @@ use ratatui::buffer::CellWidth;
 use unicode_segmentation::UnicodeSegmentation;
 
 pub(crate) use rows::{fold, wrap, wrap_hanging};
-pub(crate) use sanitise::{Sanitiser, is_harmless};
+pub(crate) use sanitise::{Sanitiser, is_sanitised};
 pub use sanitise::{one_line, sanitise};
 
 /// Cells that a text takes on the screen.
@@ -30,7 +30,7 @@ pub(crate) fn grapheme_width(grapheme: &str) -> usize {
 }
 
 /// Shortens a text to at most this many cells; `…` replaces the rest.
-pub fn clip(text: &str, cells: usize) -> String {
+pub fn truncate(text: &str, cells: usize) -> String {
     if width(text) <= cells {
         return text.to_owned();
     }
@@ -66,7 +66,7 @@ mod tests {
             ("any", 0, ""),
             ("", 0, ""),
         ] {
-            assert_eq!(clip(text, cells), clipped, "{text:?} in {cells}");
+            assert_eq!(truncate(text, cells), clipped, "{text:?} in {cells}");
         }
     }
 
@@ -80,7 +80,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_clipped_text_fits(text in "\\PC{0,30}", cells in 0usize..40) {
-            let clipped = clip(&text, cells);
+            let clipped = truncate(&text, cells);
             prop_assert!(width(&clipped) <= cells);
             prop_assert!(clipped == text || clipped.ends_with('…') || cells == 0);
         }

@@ -10,10 +10,10 @@ mod ending;
 mod entry;
 mod headline;
 mod load;
+mod messages;
 mod picture;
 mod preview;
 mod prose;
-mod said;
 mod shell;
 mod summary;
 mod view;
@@ -32,14 +32,14 @@ use crate::Abilities;
 use crate::highlight::Highlighter;
 use crate::markdown::code_blocks;
 use crate::theme::Theme;
-use entry::{Entry, Kind};
+use entry::{Entry, EntryKind};
 use view::View;
 
 pub(crate) use card::split_ending;
-pub(crate) use ending::{Ending, readable};
+pub(crate) use ending::{AnswerEnding, readable};
 pub(crate) use headline::{changes, subject};
+pub(crate) use messages::image;
 pub(crate) use picture::Images;
-pub(crate) use said::image;
 pub(crate) use shell::ShellId;
 pub(crate) use waiting::elapsed;
 
@@ -117,7 +117,7 @@ pub(crate) enum Scroll {
 /// The list of messages, tool calls and notices.
 #[derive(Default)]
 pub(crate) struct Transcript {
-    /// Never shortened while a session is shown: a removed entry becomes [`Kind::Gone`], so that
+    /// Never shortened while a session is shown: a removed entry becomes [`EntryKind::Gone`], so that
     /// indices stay valid.
     entries: Vec<Entry>,
     /// The newest card of every call, by the provider's id.
@@ -125,7 +125,7 @@ pub(crate) struct Transcript {
     /// Counts messages, so that the blocks of one message can be recognised.
     messages: u32,
     /// The messages and calls in progress.
-    open: apply::Open,
+    open: apply::InProgress,
     view: View,
 }
 
@@ -136,7 +136,7 @@ impl Transcript {
 
     /// Adds a notice of the chat itself.
     pub(crate) fn notice(&mut self, kind: NoticeKind, text: &str) {
-        self.push(Kind::Notice(kind, text.into()));
+        self.push(EntryKind::Notice(kind, text.into()));
     }
 
     /// Reports whether something on the screen changes with time: running tools, a countdown.
@@ -176,19 +176,19 @@ impl Transcript {
     /// The user's messages, the oldest first.
     pub(crate) fn user_texts(&self) -> Vec<String> {
         let texts = self.entries.iter().filter_map(|entry| match &entry.kind {
-            Kind::User(message) => said_text(message),
+            EntryKind::User(message) => user_text(message),
             _ => None,
         });
         texts.filter(|text| !text.trim().is_empty()).collect()
     }
 
-    fn push(&mut self, kind: Kind) -> usize {
+    fn push(&mut self, kind: EntryKind) -> usize {
         self.entries.push(Entry::new(kind, self.messages));
         self.entries.len() - 1
     }
 
     /// Replaces an entry.
-    fn replace(&mut self, at: usize, kind: Kind) {
+    fn replace(&mut self, at: usize, kind: EntryKind) {
         if let Some(entry) = self.entries.get_mut(at) {
             entry.replace(kind);
         }
@@ -196,11 +196,11 @@ impl Transcript {
 
     /// Removes an entry; the indices of the others stay valid.
     fn remove(&mut self, at: usize) {
-        self.replace(at, Kind::Gone);
+        self.replace(at, EntryKind::Gone);
     }
 }
 
-fn said_text(message: &Arc<Message>) -> Option<String> {
+fn user_text(message: &Arc<Message>) -> Option<String> {
     match &**message {
         Message::User(user) => Some(match &user.content {
             Content::Text(text) => text.clone(),

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::os::fd::{AsFd, AsRawFd};
 
-use pinion_tui::{clip, width};
+use pinion_tui::{truncate, width};
 
 /// Words that may have a colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub(super) fn paint(line: &Line, cells: usize, palette: Palette, text: &mut Stri
             Some(last) if index == last => piece.trim_end(),
             _ => break,
         };
-        let piece = clip(piece, cells - used);
+        let piece = truncate(piece, cells - used);
         used += width(&piece);
         match code(*ink).filter(|_| palette == Palette::Colours) {
             Some(code) => {

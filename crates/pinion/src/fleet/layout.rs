@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pinion_fleet::{ChildFailure, ChildStatus, FailureKind, Micros};
-use pinion_tui::{clip, width};
+use pinion_tui::{truncate, width};
 
 use super::ink::{Ink, Line};
 
@@ -211,7 +211,7 @@ fn line(columns: &[(Column, usize)], room: Room, text: impl Fn(Column) -> String
     let cells = columns.iter().enumerate();
     cells
         .map(|(index, (column, cells))| {
-            let text = clip(&text(*column), *cells);
+            let text = truncate(&text(*column), *cells);
             let free = " ".repeat(cells.saturating_sub(width(&text)));
             match (column.is_number(), index == last) {
                 (true, true) => free + &text,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use pinion_fleet::{ChildState, ChildStatus, FleetEvent, Micros, Record, RunState};
-use pinion_tui::{clip, one_line, width};
+use pinion_tui::{one_line, truncate, width};
 
 use super::canvas::Canvas;
 use super::ink::{Ink, Line, Palette, size};
@@ -112,7 +112,7 @@ impl Screen {
             }
             parts[dispensable] = None;
         }
-        clip(&joined(&parts), cells)
+        truncate(&joined(&parts), cells)
     }
 }
 

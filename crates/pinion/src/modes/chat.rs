@@ -12,7 +12,7 @@ use std::sync::Arc;
 use pinion_jsonl::stdio;
 use pinion_pi::{Dialect, Prompts};
 use pinion_tui::{
-    Background, Chat, Colours, Ending as ChatEnding, Options, PlainOptions, Terminal, plain_chat,
+    Background, Chat, ChatEnding, Colours, Options, PlainOptions, Terminal, plain_chat,
 };
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;

@@ -201,11 +201,11 @@ impl Stage {
         show: impl FnOnce(Arc<dyn Host>, Feed, FeedReader) -> F,
     ) -> (Runtime, Talked) {
         let (feed, reader) = feed();
-        feed.tell(beside("setTitle", json!({"title": "pinocchio"})));
+        feed.send(beside("setTitle", json!({"title": "pinocchio"})));
         if let Some(profile) = job.profile() {
             let text = format!("profile: {profile}");
             let status = json!({"statusKey": "profile", "statusText": text});
-            feed.tell(beside("setStatus", status));
+            feed.send(beside("setStatus", status));
         }
         let screen = Screen::new(feed.clone(), self.runner.models.model(), self.shown);
         let (line, orders) = line();
@@ -225,7 +225,7 @@ impl Stage {
                 tokio::select! {
                     talked = &mut talking => break talked,
                     code = self.ending.signalled() => match is_over.get() {
-                        false => drop(feed.tell(Incoming::End(code))),
+                        false => drop(feed.send(Incoming::End(code))),
                         // Nobody looks any more, and what goes on does not stop.
                         true => break Talked { last: Some(RunEnd::Stopped), chat: Ok(code) },
                     },

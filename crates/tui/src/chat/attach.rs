@@ -7,13 +7,13 @@ use base64::Engine as _;
 use pinion_message::{Block, image_type};
 
 /// Bytes of the largest image that is sent, and the most images per message.
-const LARGEST: u64 = 10 << 20;
-const MOST: usize = 20;
+const MAX_IMAGE_BYTES: u64 = 10 << 20;
+const MAX_IMAGES: usize = 20;
 
 /// The images among these files.
 pub(super) fn images(files: &[PathBuf]) -> Vec<Block> {
     let images = files.iter().filter_map(|file| picture(file));
-    images.take(MOST).collect()
+    images.take(MAX_IMAGES).collect()
 }
 
 fn picture(file: &Path) -> Option<Block> {

@@ -12,7 +12,7 @@ use crate::transcript::NoticeKind;
 
 /// A command of the chat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Own {
+enum BuiltIn {
     Help,
     Model,
     Thinking,
@@ -31,77 +31,89 @@ enum Own {
 
 /// The hosts that support a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum For {
+enum SupportedBy {
     All,
     Sessions,
 }
 
 /// Name, command, hosts, arguments, description.
-const OWN: &[(&str, Own, For, &str, &str)] = {
-    use For::{All, Sessions};
+const BUILT_INS: &[(&str, BuiltIn, SupportedBy, &str, &str)] = {
+    use SupportedBy::{All, Sessions};
     &[
-        ("help", Own::Help, All, "", "keys and commands"),
+        ("help", BuiltIn::Help, All, "", "keys and commands"),
         (
             "model",
-            Own::Model,
+            BuiltIn::Model,
             Sessions,
             "[name]",
             "choose who answers",
         ),
         (
             "thinking",
-            Own::Thinking,
+            BuiltIn::Thinking,
             Sessions,
             "[level]",
             "how hard it thinks",
         ),
-        ("new", Own::New, Sessions, "", "begin a new session"),
+        ("new", BuiltIn::New, Sessions, "", "begin a new session"),
         (
             "resume",
-            Own::Resume,
+            BuiltIn::Resume,
             Sessions,
             "",
             "go on with another session",
         ),
         (
             "tree",
-            Own::Tree,
+            BuiltIn::Tree,
             Sessions,
             "",
             "go elsewhere in this session",
         ),
         (
             "fork",
-            Own::Fork,
+            BuiltIn::Fork,
             Sessions,
             "",
             "a new session from a place in this one",
         ),
         (
             "clone",
-            Own::Clone,
+            BuiltIn::Clone,
             Sessions,
             "",
             "go on in a copy of this session",
         ),
-        ("name", Own::Name, Sessions, "[name]", "name the session"),
+        (
+            "name",
+            BuiltIn::Name,
+            Sessions,
+            "[name]",
+            "name the session",
+        ),
         (
             "compact",
-            Own::Compact,
+            BuiltIn::Compact,
             Sessions,
             "[what matters]",
             "summarise what was said",
         ),
         (
             "export",
-            Own::Export,
+            BuiltIn::Export,
             Sessions,
             "[file]",
             "write the session as a web page",
         ),
-        ("copy", Own::Copy, All, "", "copy the last answer"),
-        ("session", Own::Session, All, "", "counts, tokens and cost"),
-        ("quit", Own::Quit, All, "", "leave"),
+        ("copy", BuiltIn::Copy, All, "", "copy the last answer"),
+        (
+            "session",
+            BuiltIn::Session,
+            All,
+            "",
+            "counts, tokens and cost",
+        ),
+        ("quit", BuiltIn::Quit, All, "", "leave"),
     ]
 };
 
@@ -109,9 +121,12 @@ const OWN: &[(&str, Own, For, &str, &str)] = {
 const ALIASES: [&str; 2] = ["exit", "hotkeys"];
 
 /// The commands of the chat itself.
-pub(super) fn own_commands(abilities: Abilities) -> impl Iterator<Item = CommandEntry> {
-    OWN.iter()
-        .filter(move |(_, _, who, ..)| *who == For::All || abilities == Abilities::Session)
+pub(super) fn built_in_commands(abilities: Abilities) -> impl Iterator<Item = CommandEntry> {
+    BUILT_INS
+        .iter()
+        .filter(move |(_, _, supported_by, ..)| {
+            *supported_by == SupportedBy::All || abilities == Abilities::Session
+        })
         .map(|(name, _, _, arguments, does)| CommandEntry {
             name: (*name).to_owned(),
             description: (*does).to_owned(),
@@ -123,16 +138,18 @@ pub(super) fn own_commands(abilities: Abilities) -> impl Iterator<Item = Command
 impl State {
     /// Requests the commands of templates, skills and extensions.
     pub(super) fn ask_commands(&mut self) {
-        let own = own_commands(self.abilities()).collect();
-        self.completion.set_commands(own);
+        let command = built_in_commands(self.abilities()).collect();
+        self.completion.set_commands(command);
         self.ask(Command::GetCommands, |state, result| {
             let Ok(Answer::Commands(Value::Array(commands))) = result else {
                 return;
             };
             let others: Vec<CommandEntry> = commands.iter().filter_map(entry).collect();
             state.other_commands = Some(others.iter().map(help).collect());
-            let own = own_commands(state.abilities());
-            state.completion.set_commands(own.chain(others).collect());
+            let command = built_in_commands(state.abilities());
+            state
+                .completion
+                .set_commands(command.chain(others).collect());
         });
     }
 
@@ -140,7 +157,7 @@ impl State {
     pub(super) fn unknown_command<'a>(&self, text: &'a str) -> Option<&'a str> {
         let others = self.other_commands.as_ref()?;
         let name = called(text)?;
-        let is_own = OWN.iter().any(|(known, ..)| *known == name) || ALIASES.contains(&name);
+        let is_own = BUILT_INS.iter().any(|(known, ..)| *known == name) || ALIASES.contains(&name);
         let is_other = others
             .iter()
             .any(|command| called(&command.name) == Some(name));
@@ -148,7 +165,7 @@ impl State {
     }
 
     /// Runs `text` if it is a command of the chat. Returns whether it was.
-    pub(super) fn own_command(&mut self, text: &str) -> bool {
+    pub(super) fn run_built_in(&mut self, text: &str) -> bool {
         let (name, rest) = text[1..]
             .split_once(char::is_whitespace)
             .unwrap_or((&text[1..], ""));
@@ -157,48 +174,50 @@ impl State {
             "hotkeys" => "help",
             name => name,
         };
-        let Some((_, own, who, ..)) = OWN.iter().find(|(known, ..)| *known == name) else {
+        let Some((_, command, supported_by, ..)) =
+            BUILT_INS.iter().find(|(known, ..)| *known == name)
+        else {
             return false;
         };
-        if *who == For::Sessions && self.abilities() == Abilities::Turns {
-            self.refuse(*own)
+        if *supported_by == SupportedBy::Sessions && self.abilities() == Abilities::Turns {
+            self.refuse(*command)
         } else {
-            self.obey(*own, rest.trim())
+            self.run(*command, rest.trim())
         }
         true
     }
 
     /// Sends a command that the host does not support; the host's error explains what to do
     /// instead.
-    fn refuse(&self, own: Own) {
-        match own {
-            Own::Model => self.tell(Command::CycleModel),
-            Own::Thinking => self.tell(Command::CycleThinkingLevel),
-            Own::Compact => self.tell(Command::Compact { instructions: None }),
-            Own::Export => self.tell(Command::ExportHtml { path: None }),
-            _ => self.tell(Command::GetTree),
+    fn refuse(&self, command: BuiltIn) {
+        match command {
+            BuiltIn::Model => self.send(Command::CycleModel),
+            BuiltIn::Thinking => self.send(Command::CycleThinkingLevel),
+            BuiltIn::Compact => self.send(Command::Compact { instructions: None }),
+            BuiltIn::Export => self.send(Command::ExportHtml { path: None }),
+            _ => self.send(Command::GetTree),
         }
     }
 
-    fn obey(&mut self, own: Own, rest: &str) {
-        match own {
-            Own::Help => self.show_help(),
-            Own::Model => self.pick_model(rest),
-            Own::Thinking => self.thinking(rest),
-            Own::New => self.replace(Command::NewSession {
+    fn run(&mut self, command: BuiltIn, rest: &str) {
+        match command {
+            BuiltIn::Help => self.show_help(),
+            BuiltIn::Model => self.pick_model(rest),
+            BuiltIn::Thinking => self.thinking(rest),
+            BuiltIn::New => self.replace(Command::NewSession {
                 parent: None,
                 prepare: None,
                 origin: Origin::Client,
             }),
-            Own::Resume => self.pick_session(),
-            Own::Tree | Own::Fork => self.pick_place(),
-            Own::Clone => self.replace(Command::CloneSession),
-            Own::Name => self.name(rest),
-            Own::Compact => self.compact(rest),
-            Own::Export => self.export(rest),
-            Own::Copy => self.copy_answer(),
-            Own::Session => self.show_stats(),
-            Own::Quit => self.end(0),
+            BuiltIn::Resume => self.pick_session(),
+            BuiltIn::Tree | BuiltIn::Fork => self.open_tree(),
+            BuiltIn::Clone => self.replace(Command::CloneSession),
+            BuiltIn::Name => self.name(rest),
+            BuiltIn::Compact => self.compact(rest),
+            BuiltIn::Export => self.export(rest),
+            BuiltIn::Copy => self.copy_answer(),
+            BuiltIn::Session => self.show_stats(),
+            BuiltIn::Quit => self.end(0),
         }
     }
 
@@ -230,7 +249,7 @@ impl State {
                 NoticeKind::Information,
                 "This session has no name. /name NAME gives it one.",
             ),
-            (name, _) => self.tell(Command::SetName(name.to_owned())),
+            (name, _) => self.send(Command::SetName(name.to_owned())),
         }
     }
 

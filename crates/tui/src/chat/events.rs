@@ -11,7 +11,7 @@ use crate::request::{NotifyKind, Request};
 use crate::transcript::NoticeKind;
 
 /// Printed lines that are stored until the next event.
-const PRINTED: usize = 200;
+const MAX_PRINTED_LINES: usize = 200;
 
 impl State {
     /// Handles one message.
@@ -60,7 +60,7 @@ impl State {
                 self.compacting = false;
                 self.ask_state();
                 self.ask_stats();
-                self.say_next();
+                self.send_next_prompt();
             }
             _ => {}
         }
@@ -69,8 +69,8 @@ impl State {
     fn request(&mut self, request: Request) {
         match request {
             Request::Dialog(dialog) => {
-                let meanwhile = self.meanwhile();
-                self.dialogs.push(dialog, meanwhile);
+                let activity = self.activity();
+                self.dialogs.push(dialog, activity);
             }
             Request::Notify { kind, text } => {
                 let kind = match kind {
@@ -103,8 +103,8 @@ impl State {
     fn printed(&mut self, line: String) {
         self.printed_lines += 1;
         match self.printed_lines {
-            0..PRINTED if !line.trim().is_empty() => self.printed.push(line),
-            PRINTED => self
+            0..MAX_PRINTED_LINES if !line.trim().is_empty() => self.printed.push(line),
+            MAX_PRINTED_LINES => self
                 .printed
                 .push("… more was printed and is not shown.".to_owned()),
             _ => {}

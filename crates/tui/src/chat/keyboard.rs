@@ -5,20 +5,20 @@ use std::time::{Duration, Instant};
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, MouseEventKind};
 use pinion_agent::{Command, Delivery};
 
-use super::state::{Effect, State, Twice};
+use super::state::{DoublePress, Effect, State};
 use crate::Abilities;
 use crate::editor::EditorOutcome;
 use crate::keys::{self, Action};
-use crate::overlay::{Meanwhile, Overlay};
-use crate::terminal::Stops;
+use crate::overlay::{Overlay, UserActivity};
+use crate::terminal::SuspendTarget;
 use crate::transcript::Scroll;
 
 /// Time within which a second press counts.
-const TWICE: Duration = Duration::from_millis(800);
+const DOUBLE_PRESS_TIME: Duration = Duration::from_millis(800);
 /// Time after the last edit during which the user counts as writing.
-const WRITING: Duration = Duration::from_secs(2);
+const WRITING_TIME: Duration = Duration::from_secs(2);
 /// Rows that one step of the wheel scrolls.
-const WHEEL: isize = 3;
+const WHEEL_ROWS: isize = 3;
 
 impl State {
     /// Handles an event of the terminal.
@@ -27,8 +27,8 @@ impl State {
             Event::Key(key) if key.kind != KeyEventKind::Release => self.key(key),
             Event::Paste(text) => self.paste(&text),
             Event::Mouse(mouse) => match mouse.kind {
-                MouseEventKind::ScrollUp => self.wheel(-WHEEL),
-                MouseEventKind::ScrollDown => self.wheel(WHEEL),
+                MouseEventKind::ScrollUp => self.wheel(-WHEEL_ROWS),
+                MouseEventKind::ScrollDown => self.wheel(WHEEL_ROWS),
                 _ => {}
             },
             _ => {}
@@ -44,7 +44,7 @@ impl State {
         };
         match &mut self.overlay {
             _ if !self.dialogs.is_empty() => {
-                if !self.dialogs.roll(rows) {
+                if !self.dialogs.scroll_by(rows) {
                     self.transcript.scroll(scroll);
                 }
             }
@@ -94,12 +94,14 @@ impl State {
     }
 
     /// The activity that a question would interrupt now.
-    pub(super) fn meanwhile(&self) -> Meanwhile {
-        let recently = self.written.is_some_and(|when| when.elapsed() < WRITING);
+    pub(super) fn activity(&self) -> UserActivity {
+        let recently = self
+            .written
+            .is_some_and(|when| when.elapsed() < WRITING_TIME);
         if recently || !self.editor.is_empty() {
-            Meanwhile::Writes
+            UserActivity::Writing
         } else {
-            Meanwhile::Waits
+            UserActivity::Idle
         }
     }
 
@@ -112,7 +114,7 @@ impl State {
             Action::ClearOrQuit => self.clear_or_quit(),
             Action::QuitWhenEmpty if self.editor.is_empty() => self.end(0),
             Action::QuitWhenEmpty => return false,
-            Action::Suspend => self.effects.push(Effect::Suspend(Stops::Job)),
+            Action::Suspend => self.effects.push(Effect::Suspend(SuspendTarget::Job)),
             Action::Help => self.show_help(),
             Action::ScrollUp => self.transcript.scroll(Scroll::PageUp),
             Action::ScrollDown => self.transcript.scroll(Scroll::PageDown),
@@ -126,7 +128,7 @@ impl State {
             Action::PickModel => self.pick_model(""),
             Action::NextModel => self.cycle_model(1),
             Action::PreviousModel => self.cycle_model(-1),
-            Action::NextThinkingLevel => self.tell_and_look(Command::CycleThinkingLevel),
+            Action::NextThinkingLevel => self.send_and_refresh(Command::CycleThinkingLevel),
         }
         true
     }
@@ -134,15 +136,15 @@ impl State {
     fn interrupt(&mut self) {
         if self.is_busy() || self.shells.is_running() {
             self.stop();
-        } else if self.second_press(Twice::Tree) && self.abilities() == Abilities::Session {
-            self.pick_place();
+        } else if self.second_press(DoublePress::Tree) && self.abilities() == Abilities::Session {
+            self.open_tree();
         } else {
             self.transcript.scroll(Scroll::End);
         }
     }
 
     fn clear_or_quit(&mut self) {
-        if self.second_press(Twice::Quit) {
+        if self.second_press(DoublePress::Quit) {
             return self.end(0);
         }
         if self.editor.is_empty() {
@@ -154,15 +156,15 @@ impl State {
         }
     }
 
-    fn second_press(&mut self, twice: Twice) -> bool {
+    fn second_press(&mut self, twice: DoublePress) -> bool {
         let now = Instant::now();
         let before = self.pressed.replace((twice, now));
-        before.is_some_and(|(which, when)| which == twice && now - when < TWICE)
+        before.is_some_and(|(which, when)| which == twice && now - when < DOUBLE_PRESS_TIME)
     }
 
     /// Sends a command that changes the status line.
-    pub(super) fn tell_and_look(&self, command: Command) {
-        self.tell(command);
+    pub(super) fn send_and_refresh(&self, command: Command) {
+        self.send(command);
         self.ask_state();
     }
 }

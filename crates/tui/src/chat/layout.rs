@@ -10,14 +10,14 @@ use super::state::State;
 use super::status::row;
 use crate::overlay::Overlay;
 use crate::request::Placement;
-use crate::text::{clip, width};
+use crate::text::{truncate, width};
 use crate::theme::on_rule;
 use crate::transcript::{Attention, Look};
 
 /// Rows that the editor takes at most.
-const EDITOR: u16 = 10;
+const MAX_EDITOR_ROWS: u16 = 10;
 /// Rows that queued messages take at most.
-const QUEUED: usize = 4;
+const MAX_QUEUED_ROWS: usize = 4;
 /// Stands before the text of the editor.
 const PROMPT: &str = "> ";
 
@@ -68,7 +68,7 @@ impl State {
     /// Draws the conversation, the editor and everything around it.
     fn draw_chat(&mut self, area: Rect, buf: &mut Buffer) -> Option<Position> {
         let editor_width = area.width - PROMPT.len() as u16;
-        let most = EDITOR.min(area.height / 3).max(1);
+        let most = MAX_EDITOR_ROWS.min(area.height / 3).max(1);
         let editor_rows = self.editor.height(editor_width).clamp(1, most);
         let mut stack = Stack(area);
         let status = stack.bottom(1);
@@ -163,14 +163,14 @@ impl State {
         self.draw_line(area, buf);
         let room = usize::from(area.width).saturating_sub(8);
         let place = self.place();
-        let place = clip(&place, room);
+        let place = truncate(&place, room);
         let place_width = width(&place);
         if place_width > 0 {
             let x = area.right().saturating_sub(place_width as u16 + 3);
             buf.set_string(x, area.y, format!(" {place} "), self.theme.dim);
         }
         if let Some(name) = &self.session.name {
-            let name = clip(name, room.saturating_sub(place_width + 4));
+            let name = truncate(name, room.saturating_sub(place_width + 4));
             if !name.is_empty() {
                 let style = on_rule(self.theme.accent);
                 buf.set_string(area.x + 1, area.y, format!(" {name} "), style);
@@ -209,7 +209,10 @@ impl State {
     fn queued_lines(&self) -> Vec<String> {
         let steering = self.steering.iter().map(|text| ("steer", text));
         let follow_up = self.follow_up.iter().map(|text| ("then", text));
-        let opening = self.opening.iter().map(|saying| ("then", &saying.text));
+        let opening = self
+            .pending_prompts
+            .iter()
+            .map(|prompt| ("then", &prompt.text));
         let all: Vec<String> = steering
             .chain(follow_up)
             .chain(opening)
@@ -218,8 +221,8 @@ impl State {
         if all.is_empty() {
             return all;
         }
-        let more = all.len().saturating_sub(QUEUED);
-        let mut lines: Vec<String> = all.into_iter().take(QUEUED).collect();
+        let more = all.len().saturating_sub(MAX_QUEUED_ROWS);
+        let mut lines: Vec<String> = all.into_iter().take(MAX_QUEUED_ROWS).collect();
         if more > 0 {
             lines.push(format!("… and {more} more"));
         }

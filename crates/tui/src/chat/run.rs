@@ -10,11 +10,11 @@ use tokio::sync::mpsc;
 use super::state::{Effect, Turn};
 use super::{Chat, TICK, soonest};
 use crate::FeedReader;
-use crate::feed::Told;
-use crate::terminal::{BackgroundQuery, Keys, Sorted, Stops};
+use crate::feed::FeedItem;
+use crate::terminal::{BackgroundQuery, Keys, Sorted, SuspendTarget};
 
 /// Shortest time between two frames that were not caused by a key.
-const FRAME: Duration = Duration::from_millis(16);
+const FRAME_INTERVAL: Duration = Duration::from_millis(16);
 
 /// The state of the event loop.
 #[derive(Debug)]
@@ -54,13 +54,13 @@ impl Clockwork {
     /// The earliest time of a frame that was not caused by a key: drawing takes at most a third of
     /// the time.
     fn next_frame(&self) -> Instant {
-        self.drawn + FRAME.max(2 * self.took)
+        self.drawn + FRAME_INTERVAL.max(2 * self.took)
     }
 
     /// The time until which events are held back because they may be an answer of the terminal.
     fn held_until(&self) -> Option<Instant> {
         let since = self.held_since.filter(|_| self.query.holds())?;
-        Some(since + self.query.patience())
+        Some(since + self.query.hold_time())
     }
 
     fn want(&mut self, due: Due) {
@@ -69,12 +69,12 @@ impl Clockwork {
 }
 
 /// The cause of a wakeup.
-enum Woken {
+enum Wakeup {
     Key(Event),
     /// Keys cannot be read any more.
     NoKeys,
     Turn(Turn),
-    Told,
+    Feed,
     /// The process received SIGTSTP.
     Stopped,
     Continued,
@@ -103,14 +103,14 @@ impl Chat {
     }
 
     /// Runs until the state reports its end.
-    pub(super) async fn turn(&mut self, feed: &FeedReader) -> io::Result<()> {
+    pub(super) async fn run_loop(&mut self, feed: &FeedReader) -> io::Result<()> {
         let mut stopped = signal(SignalKind::from_raw(nix::libc::SIGTSTP))?;
         let mut continued = signal(SignalKind::from_raw(nix::libc::SIGCONT))?;
         if self.clockwork.keys.is_none() {
             self.clockwork.keys = Some(Keys::read()?);
         }
         loop {
-            self.take_in(feed);
+            self.handle_feed(feed);
             self.do_effects()?;
             if self.state.is_over() {
                 return Ok(());
@@ -133,41 +133,44 @@ impl Chat {
                 tokio::select! {
                     biased;
                     key = next_key(keys) => match key {
-                        Some(event) => Woken::Key(event),
-                        None => Woken::NoKeys,
+                        Some(event) => Wakeup::Key(event),
+                        None => Wakeup::NoKeys,
                     },
-                    Some(turn) = turns.recv() => Woken::Turn(turn),
-                    _ = stopped.recv() => Woken::Stopped,
-                    _ = continued.recv() => Woken::Continued,
-                    done = self.terminal.ready(), if !ready => Woken::Ready(done),
-                    () = feed.arrived() => Woken::Told,
-                    () = until(wake) => Woken::Time,
+                    Some(turn) = turns.recv() => Wakeup::Turn(turn),
+                    _ = stopped.recv() => Wakeup::Stopped,
+                    _ = continued.recv() => Wakeup::Continued,
+                    done = self.terminal.ready(), if !ready => Wakeup::Ready(done),
+                    () = feed.arrived() => Wakeup::Feed,
+                    () = until(wake) => Wakeup::Time,
                 }
             };
             match woken {
-                Woken::Key(event) => self.terminal_event(event),
-                Woken::NoKeys => self.state.end(129),
-                Woken::Turn(turn) => {
+                Wakeup::Key(event) => self.terminal_event(event),
+                Wakeup::NoKeys => self.state.end(129),
+                Wakeup::Turn(turn) => {
                     turn(&mut self.state);
                     self.clockwork.want(Due::Soon);
                 }
-                Woken::Stopped => self.state.effects.push(Effect::Suspend(Stops::Program)),
-                Woken::Continued => {
+                Wakeup::Stopped => self
+                    .state
+                    .effects
+                    .push(Effect::Suspend(SuspendTarget::Program)),
+                Wakeup::Continued => {
                     self.terminal.resume()?;
                     self.clockwork.want(Due::Now);
                 }
-                Woken::Ready(Err(_)) => self.state.end(129),
-                Woken::Told | Woken::Ready(Ok(())) => {}
-                Woken::Time => self.time_passed(),
+                Wakeup::Ready(Err(_)) => self.state.end(129),
+                Wakeup::Feed | Wakeup::Ready(Ok(())) => {}
+                Wakeup::Time => self.time_passed(),
             }
         }
     }
 
-    fn take_in(&mut self, feed: &FeedReader) {
+    fn handle_feed(&mut self, feed: &FeedReader) {
         for told in feed.take_all() {
             match told {
-                Told::Incoming(incoming) => self.state.incoming(incoming),
-                Told::Turn(turn) => turn(&mut self.state),
+                FeedItem::Incoming(incoming) => self.state.incoming(incoming),
+                FeedItem::Reply(turn) => turn(&mut self.state),
             }
             self.clockwork.want(Due::Soon);
         }
@@ -231,10 +234,10 @@ impl Chat {
                     self.terminal.set_title(&title);
                     self.clockwork.want(Due::Soon);
                 }
-                Effect::Suspend(who) => {
+                Effect::Suspend(target) => {
                     // Keys typed at the shell belong to the shell.
                     self.clockwork.keys = None;
-                    self.terminal.suspend(who)?;
+                    self.terminal.suspend(target)?;
                     self.clockwork.keys = Some(Keys::read()?);
                     self.clockwork.want(Due::Now);
                 }

@@ -8,11 +8,11 @@ use pinion_agent::{Answer, Command, Follower};
 use tokio::sync::Notify;
 
 use super::state::State;
-use crate::feed::Answers;
+use crate::feed::ReplySender;
 use crate::transcript::ShellId;
 
 /// Bytes of output that may wait to be shown before the command is slowed down.
-const ROOM: usize = 256 * 1024;
+const MAX_BACKLOG: usize = 256 * 1024;
 
 /// The running commands.
 #[derive(Debug, Default)]
@@ -28,51 +28,53 @@ impl Shells {
 
 /// Sends the output of a command to the chat.
 #[derive(Debug)]
-struct Echo {
+struct OutputForwarder {
     id: ShellId,
-    answers: Answers,
-    load: Arc<Load>,
+    answers: ReplySender,
+    backlog: Arc<OutputBacklog>,
 }
 
 #[derive(Debug, Default)]
-struct Load {
+struct OutputBacklog {
     bytes: AtomicUsize,
     taken: Notify,
 }
 
 /// Output on its way to the chat; it counts until it is shown or dropped.
-struct Parcel {
+struct OutputChunk {
     text: String,
-    load: Arc<Load>,
+    backlog: Arc<OutputBacklog>,
 }
 
-impl Drop for Parcel {
+impl Drop for OutputChunk {
     fn drop(&mut self) {
-        self.load.bytes.fetch_sub(self.text.len(), Ordering::AcqRel);
-        self.load.taken.notify_waiters();
+        self.backlog
+            .bytes
+            .fetch_sub(self.text.len(), Ordering::AcqRel);
+        self.backlog.taken.notify_waiters();
     }
 }
 
-impl Follower for Echo {
+impl Follower for OutputForwarder {
     fn printed(&self, text: &str) {
         let id = self.id;
-        self.load.bytes.fetch_add(text.len(), Ordering::AcqRel);
-        let parcel = Parcel {
+        self.backlog.bytes.fetch_add(text.len(), Ordering::AcqRel);
+        let parcel = OutputChunk {
             text: text.to_owned(),
-            load: Arc::clone(&self.load),
+            backlog: Arc::clone(&self.backlog),
         };
         let show = move |state: &mut State| state.transcript.shell_output(id, &parcel.text);
         self.answers.send(Box::new(show));
     }
 
     fn has_room(&self) -> bool {
-        self.answers.is_closed() || self.load.bytes.load(Ordering::Acquire) < ROOM
+        self.answers.is_closed() || self.backlog.bytes.load(Ordering::Acquire) < MAX_BACKLOG
     }
 
     fn room(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             loop {
-                let taken = self.load.taken.notified();
+                let taken = self.backlog.taken.notified();
                 if self.has_room() {
                     return;
                 }
@@ -89,10 +91,10 @@ impl State {
             return;
         };
         let id = self.transcript.shell_start(command, is_private);
-        let follower = Echo {
+        let follower = OutputForwarder {
             id,
             answers,
-            load: Arc::default(),
+            backlog: Arc::default(),
         };
         self.shells.running += 1;
         let command = Command::Bash {

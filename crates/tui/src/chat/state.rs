@@ -14,13 +14,13 @@ use tokio::sync::mpsc;
 use super::run::Clockwork;
 use super::shell::Shells;
 use super::status::Panels;
-use super::{Ending, Options, SessionHint, soonest};
+use super::{ChatEnding, Options, SessionHint, soonest};
 use crate::completion::{Completion, TabCompletes};
 use crate::editor::Editor;
-use crate::feed::Answers;
+use crate::feed::ReplySender;
 use crate::highlight::Highlighter;
 use crate::overlay::{CommandHelp, Dialogs, Overlay};
-use crate::terminal::Stops;
+use crate::terminal::SuspendTarget;
 use crate::transcript::{Fold, NoticeKind, Transcript};
 use crate::{Abilities, Background, Colours, Host, Theme};
 
@@ -41,7 +41,7 @@ const HINT: Duration = Duration::from_secs(4);
 pub(super) enum Effect {
     Copy(String),
     Title(String),
-    Suspend(Stops),
+    Suspend(SuspendTarget),
 }
 
 /// A prompt to send when no run is active.
@@ -67,7 +67,7 @@ pub(super) struct Session {
 pub(crate) struct State {
     pub(super) cwd: PathBuf,
     /// The start of the chat, for the spinner.
-    pub(super) born: Instant,
+    pub(super) started: Instant,
     pub(super) home: PathBuf,
     pub(super) colours: Colours,
     pub(super) theme: Theme,
@@ -87,7 +87,7 @@ pub(crate) struct State {
     /// Commands of templates, skills and extensions; `None` until they are known.
     pub(super) other_commands: Option<Vec<CommandHelp>>,
     /// A line that calls an unknown command; sending it again sends it to the model.
-    pub(super) doubted: Option<String>,
+    pub(super) unknown_line: Option<String>,
     pub(super) shells: Shells,
     /// The start of the active run.
     pub(super) running: Option<Instant>,
@@ -101,18 +101,18 @@ pub(crate) struct State {
     /// The messages of the session are shown.
     pub(super) is_loaded: bool,
     /// Notices from before that.
-    pub(super) early: Vec<(NoticeKind, String)>,
+    pub(super) early_notices: Vec<(NoticeKind, String)>,
     /// Printed lines that are not shown yet.
     pub(super) printed: Vec<String>,
     /// Number of lines printed since the last event.
     pub(super) printed_lines: usize,
     /// Prompts to send when no run is active.
-    pub(super) opening: VecDeque<Saying>,
+    pub(super) pending_prompts: VecDeque<Saying>,
     pub(super) effects: Vec<Effect>,
     /// A short text in the status line, and the time at which it disappears.
     pub(super) hint: Option<(String, Instant)>,
     /// The last press of a key that has an effect when pressed twice.
-    pub(super) pressed: Option<(Twice, Instant)>,
+    pub(super) pressed: Option<(DoublePress, Instant)>,
     /// The time of the last edit of an unsent text.
     pub(super) written: Option<Instant>,
     /// Set while the user chooses a session before one exists; contains the choice.
@@ -127,7 +127,7 @@ pub(crate) struct State {
 
 /// Keys that have an effect when pressed twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Twice {
+pub(super) enum DoublePress {
     Quit,
     Tree,
 }
@@ -149,7 +149,7 @@ pub(super) fn begin(options: Options) -> (State, Clockwork) {
     let on_found = reminder(&turns, |state| state.completion.update(&state.editor));
     let background = options.background.unwrap_or(Background::Dark);
     let state = State {
-        born: Instant::now(),
+        started: Instant::now(),
         theme: Theme::new(background, options.colours),
         colours: options.colours,
         transcript: Transcript::new(),
@@ -166,7 +166,7 @@ pub(super) fn begin(options: Options) -> (State, Clockwork) {
         follow_up: Vec::new(),
         panels: Panels::default(),
         other_commands: None,
-        doubted: None,
+        unknown_line: None,
         shells: Shells::default(),
         running: None,
         compacting: false,
@@ -174,10 +174,10 @@ pub(super) fn begin(options: Options) -> (State, Clockwork) {
         waits_since: None,
         context_tokens: None,
         is_loaded: false,
-        early: Vec::new(),
+        early_notices: Vec::new(),
         printed: Vec::new(),
         printed_lines: 0,
-        opening,
+        pending_prompts: opening,
         effects: Vec::new(),
         hint: None,
         pressed: None,
@@ -245,7 +245,7 @@ impl State {
     }
 
     /// Sends a command of which only a failure is shown.
-    pub fn tell(&self, command: Command) {
+    pub fn send(&self, command: Command) {
         self.ask(command, |state, result| {
             if let Err(error) = result {
                 state.failed(&error);
@@ -266,13 +266,13 @@ impl State {
             Ok(Answer::Messages(messages)) => {
                 state.transcript.load(&messages);
                 // Notices from before the session was loaded stay.
-                for (kind, text) in std::mem::take(&mut state.early) {
+                for (kind, text) in std::mem::take(&mut state.early_notices) {
                     state.transcript.notice(kind, &text);
                 }
                 let texts = state.transcript.user_texts();
                 state.editor.set_history(texts);
                 state.is_loaded = true;
-                state.say_next();
+                state.send_next_prompt();
                 // Counting reads the whole session, so the messages are shown first.
                 state.ask_stats();
             }
@@ -325,7 +325,7 @@ impl State {
 
     pub fn notice(&mut self, kind: NoticeKind, text: &str) {
         if !self.is_loaded {
-            self.early.push((kind, text.to_owned()));
+            self.early_notices.push((kind, text.to_owned()));
         }
         self.transcript.notice(kind, text);
     }
@@ -336,7 +336,7 @@ impl State {
 
     /// Shows a text in the status line for a few seconds.
     pub fn hint(&mut self, words: &str) {
-        self.hint = Some((words.to_owned(), Instant::now() + HINT));
+        self.hint = Some((words.to_owned(), Instant::now() + HINT_TIME));
     }
 
     pub fn is_busy(&self) -> bool {
@@ -382,9 +382,9 @@ impl State {
         picked || self.ending.is_some()
     }
 
-    pub fn ended(self) -> Ending {
+    pub fn ended(self) -> ChatEnding {
         let Session { id, file, .. } = self.session;
-        Ending {
+        ChatEnding {
             exit_code: self.ending.unwrap_or_default(),
             session: file.map(|file| SessionHint { id, file }),
         }

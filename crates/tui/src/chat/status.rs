@@ -10,7 +10,7 @@ use ratatui::text::{Line, Span};
 
 use super::state::State;
 use crate::request::Placement;
-use crate::text::{clip, sanitise, width};
+use crate::text::{sanitise, truncate, width};
 
 /// The frames of the spinner.
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -72,7 +72,7 @@ impl State {
         if !statuses.is_empty() {
             facts.push((2, statuses));
         }
-        let left = self.doings(now).unwrap_or_else(|| {
+        let left = self.activity_line(now).unwrap_or_else(|| {
             let rest = room.saturating_sub(width(&joined(&facts)) + 2);
             self.idle_line(rest)
         });
@@ -90,14 +90,14 @@ impl State {
                 facts.remove(place);
             }
         }
-        let words = clip(&joined(&facts), space);
+        let words = truncate(&joined(&facts), space);
         let taken = u16::try_from(width(&words)).unwrap_or(area.width);
         let x = area.right().saturating_sub(taken);
         buf.set_stringn(x, area.y, words, space, self.theme.dim);
     }
 
     /// The current activity, if any.
-    fn doings(&self, now: Instant) -> Option<Line<'static>> {
+    fn activity_line(&self, now: Instant) -> Option<Line<'static>> {
         if let Some((hint, _)) = &self.hint {
             return Some(Line::from(Span::styled(hint.clone(), self.theme.accent)));
         }
@@ -111,7 +111,7 @@ impl State {
             _ if self.completion.is_searching() => ("looking for files", None),
             _ => return None,
         };
-        let tick = (now - self.born).as_millis() / super::TICK.as_millis();
+        let tick = (now - self.started).as_millis() / super::TICK.as_millis();
         let spinner = SPINNER[tick as usize % SPINNER.len()];
         let mut spans = vec![
             Span::styled(format!("{spinner} "), self.theme.accent),
@@ -200,7 +200,7 @@ impl RenderClipped for Line<'_> {
 
 /// Draws one row of text in one style.
 pub(super) fn row(text: &str, style: Style, area: Rect, buf: &mut Buffer) {
-    let text = clip(&sanitise(text), usize::from(area.width));
+    let text = truncate(&sanitise(text), usize::from(area.width));
     if area.height > 0 {
         buf.set_stringn(area.x, area.y, text, usize::from(area.width), style);
     }

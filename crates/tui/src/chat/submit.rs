@@ -23,15 +23,15 @@ impl State {
             return;
         }
         if let Some(name) = self.unknown_command(&text)
-            && self.doubted.as_ref() != Some(&text)
+            && self.unknown_line.as_ref() != Some(&text)
         {
             self.hint(&format!(
                 "There is no command /{name}. Enter again sends the line."
             ));
-            self.doubted = Some(text);
+            self.unknown_line = Some(text);
             return;
         }
-        self.doubted = None;
+        self.unknown_line = None;
         let files = self.editor.references(&self.cwd);
         self.editor.take();
         self.written = None;
@@ -44,15 +44,15 @@ impl State {
         if let Some(command) = text.strip_prefix('!') {
             return self.shell(command, false);
         }
-        if text.starts_with('/') && self.own_command(&text) {
+        if text.starts_with('/') && self.run_built_in(&text) {
             return;
         }
         let images = attach::images(&files);
-        let saying = Saying { text, images };
+        let prompt = Saying { text, images };
         if self.is_loaded {
-            self.say(saying, delivery)
+            self.send_prompt(prompt, delivery)
         } else {
-            self.opening.push_back(saying)
+            self.pending_prompts.push_back(prompt)
         }
     }
 
@@ -69,17 +69,17 @@ impl State {
     }
 
     /// Sends the next prompt that waits for the run to end.
-    pub(super) fn say_next(&mut self) {
+    pub(super) fn send_next_prompt(&mut self) {
         if self.is_busy() || !self.is_loaded {
             return;
         }
-        if let Some(saying) = self.opening.pop_front() {
-            self.say(saying, Delivery::FollowUp);
+        if let Some(prompt) = self.pending_prompts.pop_front() {
+            self.send_prompt(prompt, Delivery::FollowUp);
         }
     }
 
-    fn say(&mut self, saying: Saying, delivery: Delivery) {
-        let Saying { text, images } = saying;
+    fn send_prompt(&mut self, prompt: Saying, delivery: Delivery) {
+        let Saying { text, images } = prompt;
         let when_busy = match self.abilities() {
             Abilities::Session => Some(delivery),
             Abilities::Turns => None,
@@ -97,13 +97,13 @@ impl State {
             state.waits_since = None;
             match result {
                 Ok(Answer::Taken(Disposition::Handled)) => {
-                    state.look_for_changes();
-                    state.say_next();
+                    state.refresh_after_command();
+                    state.send_next_prompt();
                 }
                 Ok(_) => {}
                 Err(error) => {
                     state.failed(&error);
-                    let mut texts = state.take_opening();
+                    let mut texts = state.take_pending_prompts();
                     if state.editor.is_empty() {
                         texts.insert(0, said);
                     }
@@ -114,7 +114,7 @@ impl State {
     }
 
     /// Checks whether a command of an extension switched to another session or branch.
-    fn look_for_changes(&mut self) {
+    fn refresh_after_command(&mut self) {
         let (id, messages) = (self.session.id.clone(), self.session.messages);
         self.ask(Command::GetState, move |state, result| {
             if let Ok(Answer::State(view)) = result
@@ -130,7 +130,7 @@ impl State {
     /// Stops the run; queued messages return to the editor.
     pub(super) fn stop(&mut self) {
         if self.shells.is_running() && !self.is_busy() {
-            return self.tell(Command::AbortBash);
+            return self.send(Command::AbortBash);
         }
         if self.has_queued() {
             self.take_back();
@@ -145,13 +145,13 @@ impl State {
     }
 
     pub(super) fn has_queued(&self) -> bool {
-        !(self.steering.is_empty() && self.follow_up.is_empty() && self.opening.is_empty())
+        !(self.steering.is_empty() && self.follow_up.is_empty() && self.pending_prompts.is_empty())
     }
 
     /// Returns queued messages to the editor.
     pub(super) fn take_back(&mut self) {
         // Taken at once, so that the end of a run does not send the next of them meanwhile.
-        let opening = self.take_opening();
+        let pending_prompts = self.take_pending_prompts();
         self.ask(Command::ClearQueue, |state, result| {
             let mut texts = match result {
                 Ok(Answer::Queues {
@@ -164,13 +164,16 @@ impl State {
                     Vec::new()
                 }
             };
-            texts.extend(opening);
+            texts.extend(pending_prompts);
             state.write_before_draft(texts);
         });
     }
 
-    fn take_opening(&mut self) -> Vec<String> {
-        self.opening.drain(..).map(|saying| saying.text).collect()
+    fn take_pending_prompts(&mut self) -> Vec<String> {
+        self.pending_prompts
+            .drain(..)
+            .map(|prompt| prompt.text)
+            .collect()
     }
 
     fn write_before_draft(&mut self, mut texts: Vec<String>) {

@@ -20,8 +20,8 @@ use serde_json::{Map, Value, json};
 
 use super::Options;
 use super::state::{self, State};
-use crate::feed::Told;
-use crate::{Abilities, Colours, FeedReader, Host, Incoming, Scope, feed};
+use crate::feed::FeedItem;
+use crate::{Abilities, Colours, FeedReader, Host, Incoming, SessionScope, feed};
 
 /// Records the commands it receives.
 struct Recorder {
@@ -42,7 +42,10 @@ impl Host for Recorder {
             .push((id.to_owned(), response));
     }
 
-    fn sessions(&self, _scope: Scope) -> BoxFuture<'static, Result<Vec<SessionInfo>, String>> {
+    fn sessions(
+        &self,
+        _scope: SessionScope,
+    ) -> BoxFuture<'static, Result<Vec<SessionInfo>, String>> {
         Box::pin(std::future::ready(Ok(Vec::new())))
     }
 
@@ -51,13 +54,13 @@ impl Host for Recorder {
     }
 }
 
-struct Desk {
+struct TestChat {
     state: State,
     host: Arc<Recorder>,
     feed: FeedReader,
 }
 
-impl Desk {
+impl TestChat {
     fn new(abilities: Abilities) -> Self {
         let (mut state, _) = state::begin(Options {
             cwd: PathBuf::from("/home/ada/hello"),
@@ -95,7 +98,7 @@ impl Desk {
         }
     }
 
-    fn tell(&mut self, event: Event) {
+    fn event(&mut self, event: Event) {
         self.state.incoming(Incoming::Event(event));
     }
 
@@ -110,7 +113,7 @@ impl Desk {
         let names = names.collect();
         drop(asked);
         for told in self.feed.take_all() {
-            if let Told::Turn(turn) = told {
+            if let FeedItem::Reply(turn) = told {
                 turn(&mut self.state);
             }
         }
@@ -161,27 +164,27 @@ fn answered(text: &str) -> Event {
     })))
 }
 
-fn conversation() -> Desk {
-    let mut desk = Desk::new(Abilities::Session);
-    desk.tell(said("which files are there?"));
-    desk.tell(answered(
+fn conversation() -> TestChat {
+    let mut chat = TestChat::new(Abilities::Session);
+    chat.event(said("which files are there?"));
+    chat.event(answered(
         "There are **three**:\n\n- `main.rs`, where everything begins\n- `lib.rs`\n- `Cargo.toml`\n",
     ));
-    desk.tell(Event::QueueUpdate {
+    chat.event(Event::QueueUpdate {
         steering: vec!["only those in src".to_owned()],
         follow_up: vec!["and count them".to_owned()],
     });
-    desk.tell(Event::SessionInfoChanged(Some("files".to_owned())));
-    desk.record(
+    chat.event(Event::SessionInfoChanged(Some("files".to_owned())));
+    chat.record(
         json!({"type": "extension_ui_request", "id": "1", "method": "setStatus",
         "statusKey": "git", "statusText": "main, 2 changed"}),
     );
-    desk.record(
+    chat.record(
         json!({"type": "extension_ui_request", "id": "2", "method": "setWidget",
         "widgetKey": "todo", "widgetLines": ["1 of 3 done"]}),
     );
-    desk.write("thanks");
-    desk
+    chat.write("thanks");
+    chat
 }
 
 #[test]
@@ -203,55 +206,55 @@ fn no_size_is_too_small_to_draw() {
 
 #[test]
 fn what_stands_in_a_rule_is_not_dimmed_with_it() {
-    let mut desk = conversation();
-    desk.press(KeyCode::Char('g'), KeyModifiers::CONTROL);
+    let mut chat = conversation();
+    chat.press(KeyCode::Char('g'), KeyModifiers::CONTROL);
     let area = Rect::new(0, 0, 80, 20);
     for (title, closes) in [("Help", true), ("files", false)] {
         let mut buffer = Buffer::empty(area);
-        desk.state.draw(area, &mut buffer);
+        chat.state.draw(area, &mut buffer);
         let cells: Vec<&str> = buffer.content().iter().map(|cell| cell.symbol()).collect();
         let at =
             (0..cells.len()).find(|&at| cells[at..].concat().starts_with(&format!(" {title} ─")));
         let style = buffer.content()[at.unwrap() + 1].style();
         assert!(!style.add_modifier.contains(Modifier::DIM), "{title}");
         if closes {
-            desk.press(KeyCode::Esc, KeyModifiers::NONE);
+            chat.press(KeyCode::Esc, KeyModifiers::NONE);
         }
     }
 }
 
 #[test]
 fn the_wheel_moves_what_is_in_front() {
-    let mut desk = conversation();
-    let wheel = |desk: &mut Desk, kind: MouseEventKind| {
-        desk.state.terminal_event(TerminalEvent::Mouse(MouseEvent {
+    let mut chat = conversation();
+    let wheel = |chat: &mut TestChat, kind: MouseEventKind| {
+        chat.state.terminal_event(TerminalEvent::Mouse(MouseEvent {
             kind,
             column: 1,
             row: 1,
             modifiers: KeyModifiers::NONE,
         }));
     };
-    desk.press(KeyCode::Char('g'), KeyModifiers::CONTROL);
-    let first = desk.screen(80, 20);
-    wheel(&mut desk, MouseEventKind::ScrollDown);
-    let second = desk.screen(80, 20);
+    chat.press(KeyCode::Char('g'), KeyModifiers::CONTROL);
+    let first = chat.screen(80, 20);
+    wheel(&mut chat, MouseEventKind::ScrollDown);
+    let second = chat.screen(80, 20);
     let (first, second): (Vec<_>, Vec<_>) = (first.lines().collect(), second.lines().collect());
     assert_eq!(first[4..10], second[1..7]);
-    desk.press(KeyCode::Esc, KeyModifiers::NONE);
-    assert!(desk.state.transcript.follows_end());
+    chat.press(KeyCode::Esc, KeyModifiers::NONE);
+    assert!(chat.state.transcript.follows_end());
     for _ in 0..3 {
-        desk.screen(80, 10);
-        wheel(&mut desk, MouseEventKind::ScrollUp);
+        chat.screen(80, 10);
+        wheel(&mut chat, MouseEventKind::ScrollUp);
     }
-    desk.screen(80, 10);
-    assert!(!desk.state.transcript.follows_end());
+    chat.screen(80, 10);
+    assert!(!chat.state.transcript.follows_end());
 }
 
 #[test]
 fn what_completes_itself_is_set_apart_from_what_was_said() {
-    let mut desk = conversation();
-    desk.press(KeyCode::Char('c'), KeyModifiers::CONTROL);
-    desk.state.ask_commands();
-    desk.write("/co");
-    insta::assert_snapshot!("completing", desk.screen(60, 20));
+    let mut chat = conversation();
+    chat.press(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    chat.state.ask_commands();
+    chat.write("/co");
+    insta::assert_snapshot!("completing", chat.screen(60, 20));
 }

@@ -9,17 +9,17 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::listing::{self, Below};
+use super::listing::{self, Walker};
 use super::matching::{Best, best_paths, best_words};
 
 /// Paths read between two checks for a newer request.
-const BETWEEN_LOOKS: usize = 128;
+const CANCEL_CHECK_INTERVAL: usize = 128;
 
 /// Shortest time between two partial results.
-const BETWEEN_RESULTS: Duration = Duration::from_millis(60);
+const RESULT_INTERVAL: Duration = Duration::from_millis(60);
 
 /// Age from which the cached files are read again when a new reference begins.
-const FRESH: Duration = Duration::from_secs(1);
+const CACHE_LIFETIME: Duration = Duration::from_secs(1);
 
 /// Searches files by name.
 pub(super) struct Finder {
@@ -29,7 +29,7 @@ pub(super) struct Finder {
     asked: u64,
 }
 
-struct Shared {
+struct FinderState {
     /// The number of the newest request.
     asked: AtomicU64,
     /// The last question, until the thread takes it.
@@ -38,7 +38,7 @@ struct Shared {
     on_ready: Arc<dyn Fn() + Send + Sync>,
 }
 
-struct Question {
+struct SearchRequest {
     number: u64,
     query: String,
     /// A new reference begins, so the cache may be too old.
@@ -115,14 +115,14 @@ impl Finder {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        found.filter(|found| found.number == self.asked)
+        found.filter(|found| found.number == self.newest)
     }
 }
 
 impl Drop for Finder {
     fn drop(&mut self) {
         // Cancels any search in progress.
-        self.shared.asked.store(u64::MAX, Ordering::Release);
+        self.shared.newest.store(u64::MAX, Ordering::Release);
     }
 }
 
@@ -146,32 +146,32 @@ impl Worker {
         }
     }
 
-    fn answer(&mut self, question: Question) {
-        if listing::is_rooted(&question.query) {
-            self.tell_inside(&question);
+    fn answer(&mut self, request: SearchRequest) {
+        if listing::is_rooted(&request.query) {
+            self.publish_directory(&request);
             return;
         }
         let is_old = self
             .seen
-            .is_none_or(|seen| question.begins && seen.elapsed() > FRESH);
+            .is_none_or(|seen| request.begins && seen.elapsed() > CACHE_LIFETIME);
         if is_old {
-            self.look(question);
+            self.walk(request);
         } else {
-            self.tell(&question, &self.known, Say::Everything);
+            self.publish_matches(&request, &self.known, Progress::Final);
         }
     }
 
     /// Walks everything below the root and publishes results meanwhile.
-    fn look(&mut self, question: Question) {
-        let mut question = question;
+    fn walk(&mut self, request: SearchRequest) {
+        let mut request = request;
         let mut seen = Vec::new();
         if !self.known.is_empty() {
-            self.tell(&question, &self.known, Say::Something);
+            self.publish_matches(&request, &self.known, Progress::Partial);
         }
-        let mut next_result = Instant::now() + BETWEEN_RESULTS;
-        for (count, path) in Below::new(&self.root).enumerate() {
+        let mut next_result = Instant::now() + RESULT_INTERVAL;
+        for (count, path) in Walker::new(&self.root).enumerate() {
             seen.extend(path);
-            if count % BETWEEN_LOOKS != 0 {
+            if count % CANCEL_CHECK_INTERVAL != 0 {
                 continue;
             }
             let known = if self.known.is_empty() {
@@ -190,9 +190,9 @@ impl Worker {
                     if self.known.is_empty() && Instant::now() > next_result =>
                 {
                     let started = Instant::now();
-                    self.tell(&question, known, Say::Something);
+                    self.publish_matches(&request, known, Progress::Partial);
                     // Partial searches must not take longer than the walk itself.
-                    next_result = Instant::now() + BETWEEN_RESULTS.max(started.elapsed() * 4);
+                    next_result = Instant::now() + RESULT_INTERVAL.max(started.elapsed() * 4);
                 }
                 Err(TryRecvError::Empty) => {}
             }
@@ -201,50 +201,50 @@ impl Worker {
         seen.sort_unstable();
         self.known = seen;
         self.seen = Some(Instant::now());
-        self.tell(&question, &self.known, Say::Everything);
+        self.publish_matches(&request, &self.known, Progress::Final);
     }
 
-    fn tell(&self, question: &Question, known: &[String], say: Say) {
-        if listing::is_rooted(&question.query) {
-            self.tell_inside(question);
+    fn publish_matches(&self, request: &SearchRequest, known: &[String], progress: Progress) {
+        if listing::is_rooted(&request.query) {
+            self.publish_directory(request);
             return;
         }
-        let Some(best) = best_paths(known, &question.query, &|| self.is_outdated(question)) else {
+        let Some(best) = best_paths(known, &request.query, &|| self.is_outdated(request)) else {
             return;
         };
         if best.total > 0 {
-            self.publish(question, known, &best, "", say);
-        } else if say == Say::Everything {
+            self.publish(request, known, &best, "", progress);
+        } else if progress == Progress::Final {
             // The query may name an ignored file.
-            self.tell_inside(question);
+            self.publish_directory(request);
         }
     }
 
-    fn tell_inside(&self, question: &Question) {
-        let (directory, name) = listing::split(&question.query);
-        let names = listing::inside(&directory, name, &self.root);
+    fn publish_directory(&self, request: &SearchRequest) {
+        let (directory, name) = listing::split(&request.query);
+        let names = listing::list_directory(&directory, name, &self.root);
         self.publish(
-            question,
+            request,
             &names,
             &best_words(&names, name),
             &directory,
-            Say::Everything,
+            Progress::Final,
         );
     }
 
-    fn is_outdated(&self, question: &Question) -> bool {
-        self.shared.asked.load(Ordering::Acquire) != question.number
+    fn is_outdated(&self, request: &SearchRequest) -> bool {
+        self.shared.newest.load(Ordering::Acquire) != request.number
     }
 
     fn publish(
         &self,
-        question: &Question,
+        request: &SearchRequest,
         names: &[String],
         best: &Best,
         directory: &str,
-        say: Say,
+        progress: Progress,
     ) {
-        if self.is_outdated(question) {
+        if self.is_outdated(request) {
             return;
         }
         let name = |position: &usize| {
@@ -253,10 +253,10 @@ impl Worker {
                 .map(|name| format!("{directory}{name}"))
         };
         let found = Found {
-            number: question.number,
+            number: request.number,
             paths: best.positions.iter().filter_map(name).collect(),
             total: best.total,
-            is_complete: say == Say::Everything,
+            is_complete: progress == Progress::Final,
         };
         *self
             .shared
@@ -269,9 +269,9 @@ impl Worker {
 
 /// Distinguishes partial results from the final one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Say {
-    Something,
-    Everything,
+enum Progress {
+    Partial,
+    Final,
 }
 
 #[cfg(test)]
@@ -328,7 +328,7 @@ mod tests {
         finder.ask("", true);
         assert_eq!(wait(&finder, &ready).total, 3);
         std::fs::write(directory.path().join("new"), "").expect("a file");
-        std::thread::sleep(FRESH);
+        std::thread::sleep(CACHE_LIFETIME);
         finder.ask("new", false);
         let inside = wait(&finder, &ready);
         assert_eq!(

@@ -9,26 +9,26 @@ use ignore::{Walk, WalkBuilder};
 use crate::editor::resolve;
 
 /// Paths read per walk.
-pub(super) const PATHS: usize = 100_000;
+pub(super) const MAX_PATHS: usize = 100_000;
 
 /// Time of one walk.
-pub(super) const TIME: Duration = Duration::from_secs(2);
+pub(super) const MAX_WALK_TIME: Duration = Duration::from_secs(2);
 
 /// Depth that is walked first, so that one large directory below it cannot use up the limits.
 const FIRST_DEPTH: usize = 3;
 
 /// Iterates over everything below a directory that is not ignored, as relative paths; directories
-/// end with `/`. Stops after [`PATHS`] paths and after [`TIME`].
-pub(super) struct Below {
+/// end with `/`. Stops after [`MAX_PATHS`] paths and after [`MAX_WALK_TIME`].
+pub(super) struct Walker {
     walks: VecDeque<(Walk, usize)>,
     root: PathBuf,
     left: usize,
     until: Instant,
 }
 
-impl Below {
+impl Walker {
     pub(super) fn new(root: &Path) -> Self {
-        Self::bounded(root, PATHS, TIME)
+        Self::bounded(root, MAX_PATHS, MAX_WALK_TIME)
     }
 
     fn bounded(root: &Path, paths: usize, time: Duration) -> Self {
@@ -49,7 +49,7 @@ impl Below {
     }
 }
 
-impl Iterator for Below {
+impl Iterator for Walker {
     /// `None` for skipped paths, so that the caller can check for cancellation.
     type Item = Option<String>;
 
@@ -104,7 +104,7 @@ pub(super) fn split(path: &str) -> (String, &str) {
 
 /// Lists a directory in order; hidden files only if `name` is hidden. Omits names that cannot be
 /// typed.
-pub(super) fn inside(directory: &str, name: &str, cwd: &Path) -> Vec<String> {
+pub(super) fn list_directory(directory: &str, name: &str, cwd: &Path) -> Vec<String> {
     let path = if directory.is_empty() {
         cwd.to_owned()
     } else {
@@ -113,9 +113,9 @@ pub(super) fn inside(directory: &str, name: &str, cwd: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(path) else {
         return Vec::new();
     };
-    let until = Instant::now() + TIME;
+    let until = Instant::now() + MAX_WALK_TIME;
     let mut names: Vec<String> = entries
-        .take(PATHS)
+        .take(MAX_PATHS)
         .take_while(|_| Instant::now() < until)
         .filter_map(Result::ok)
         .filter_map(|entry| {
@@ -162,7 +162,7 @@ mod tests {
             std::fs::write(root.join(path), "").expect("a file");
         }
         std::fs::write(root.join(".gitignore"), "target/\n*.log\n").expect("a file");
-        let mut found: Vec<String> = Below::new(root).flatten().collect();
+        let mut found: Vec<String> = Walker::new(root).flatten().collect();
         let order: Vec<usize> = found
             .iter()
             .map(|path| path.trim_end_matches('/').matches('/').count())
@@ -194,13 +194,13 @@ mod tests {
             std::fs::write(directory.path().join(number.to_string()), "").expect("a file");
         }
         let found = |paths, time| {
-            Below::bounded(directory.path(), paths, time)
+            Walker::bounded(directory.path(), paths, time)
                 .flatten()
                 .count()
         };
-        assert_eq!(found(PATHS, Duration::from_secs(60)), 50);
+        assert_eq!(found(MAX_PATHS, Duration::from_secs(60)), 50);
         assert_eq!(found(7, Duration::from_secs(60)), 7);
-        assert_eq!(found(PATHS, Duration::ZERO), 0);
+        assert_eq!(found(MAX_PATHS, Duration::ZERO), 0);
     }
 
     #[test]
@@ -211,10 +211,10 @@ mod tests {
         for path in ["b", ".hidden", "sub/x y"] {
             std::fs::write(root.join(path), "").expect("a file");
         }
-        assert_eq!(inside("", "", root), ["b", "sub/"]);
-        assert_eq!(inside("./", ".h", root), [".hidden", "b", "sub/"]);
-        assert_eq!(inside("sub/", "", root), ["x y"]);
-        assert_eq!(inside("missing/", "", root), Vec::<String>::new());
+        assert_eq!(list_directory("", "", root), ["b", "sub/"]);
+        assert_eq!(list_directory("./", ".h", root), [".hidden", "b", "sub/"]);
+        assert_eq!(list_directory("sub/", "", root), ["x y"]);
+        assert_eq!(list_directory("missing/", "", root), Vec::<String>::new());
         assert_eq!(split("../a/b"), ("../a/".to_owned(), "b"));
         assert_eq!(split("~"), ("~/".to_owned(), ""));
         assert_eq!(split("b"), (String::new(), "b"));

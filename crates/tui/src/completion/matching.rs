@@ -6,10 +6,10 @@ use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
 /// Results that are returned; more would never be scrolled through.
-const KEPT: usize = 200;
+const MAX_RESULTS: usize = 200;
 
 /// Names compared between two checks for cancellation.
-const BETWEEN_LOOKS: usize = 1024;
+const CANCEL_CHECK_INTERVAL: usize = 1024;
 
 /// The best matches, and the number of all.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -93,7 +93,7 @@ fn best(
     let mut characters = Vec::new();
     let mut fitting = Vec::new();
     for (position, name) in names.iter().map(AsRef::as_ref).enumerate() {
-        if position % BETWEEN_LOOKS == 0 && is_outdated() {
+        if position % CANCEL_CHECK_INTERVAL == 0 && is_outdated() {
             return None;
         }
         // The query is a directory, and its content is wanted.
@@ -105,9 +105,9 @@ fn best(
         }
     }
     let total = fitting.len();
-    if total > KEPT {
-        fitting.select_nth_unstable(KEPT);
-        fitting.truncate(KEPT);
+    if total > MAX_RESULTS {
+        fitting.select_nth_unstable(MAX_RESULTS);
+        fitting.truncate(MAX_RESULTS);
     }
     fitting.sort_unstable();
     let positions = fitting
@@ -163,7 +163,7 @@ mod tests {
     fn only_the_best_are_kept_but_all_are_counted() {
         let names: Vec<String> = (0..5000).map(|number| format!("file{number:04}")).collect();
         let best = best_paths(&names, "file", &|| false).expect("not cancelled");
-        assert_eq!((best.positions.len(), best.total), (KEPT, 5000));
+        assert_eq!((best.positions.len(), best.total), (MAX_RESULTS, 5000));
         assert_eq!(best.positions[..3], [0, 1, 2]);
         assert_eq!(best_paths(&names, "file", &|| true), None);
     }

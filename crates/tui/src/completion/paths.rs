@@ -19,7 +19,7 @@ pub(crate) enum TabCompletes {
 
 /// The result of completing a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Completed {
+pub(super) enum PathCompletion {
     Nothing,
     Whole,
     /// As far as it is unambiguous; the start of the word.
@@ -27,18 +27,22 @@ pub(super) enum Completed {
 }
 
 /// Completes the path before the cursor like a shell.
-pub(super) fn complete(editor: &mut Editor, root: &Path, completes: TabCompletes) -> Completed {
+pub(super) fn complete(
+    editor: &mut Editor,
+    root: &Path,
+    completes: TabCompletes,
+) -> PathCompletion {
     let Some(token) =
         Token::word(editor.before_cursor()).filter(|token| is_meant(token, completes))
     else {
-        return Completed::Nothing;
+        return PathCompletion::Nothing;
     };
     let paths = starting(&token.query, root);
     match paths.as_slice() {
-        [] => Completed::Nothing,
+        [] => PathCompletion::Nothing,
         [path] => {
             write(editor, &token, path);
-            Completed::Whole
+            PathCompletion::Whole
         }
         [first, rest @ ..] => {
             let common = rest.iter().fold(first.len(), |length, path| {
@@ -48,7 +52,7 @@ pub(super) fn complete(editor: &mut Editor, root: &Path, completes: TabCompletes
                 write_start(editor, &token, &first[..common]);
             }
             let before = editor.before_cursor();
-            Completed::Partly(before.len() - Token::word(before).map_or(0, |word| word.length))
+            PathCompletion::Partly(before.len() - Token::word(before).map_or(0, |word| word.length))
         }
     }
 }
@@ -61,7 +65,7 @@ fn is_meant(token: &Token, completes: TabCompletes) -> bool {
 /// The paths that start as written.
 pub(super) fn starting(query: &str, root: &Path) -> Vec<String> {
     let (directory, name) = listing::split(query);
-    let names = listing::inside(&directory, name, root).into_iter();
+    let names = listing::list_directory(&directory, name, root).into_iter();
     names
         .filter(|found| found.starts_with(name))
         .map(|found| directory.clone() + &found)

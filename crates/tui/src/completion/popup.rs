@@ -6,14 +6,14 @@ use ratatui::style::Style;
 use ratatui::widgets::{Clear, Widget};
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::text::{clip, grapheme_width, width};
+use crate::text::{grapheme_width, truncate, width};
 use crate::theme::Theme;
 
 /// Rows that the list takes at most.
-const ROWS: usize = 8;
+const MAX_ROWS: usize = 8;
 
 /// Columns that names take at most before their descriptions.
-const NAMES: usize = 36;
+const MAX_NAME_WIDTH: usize = 36;
 
 /// The completions, and the selected one.
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ impl Popup {
     }
 
     /// Updates the entries of the same query; the selection stays if it still exists.
-    pub(super) fn renew(&mut self, entries: Vec<Entry>, total: usize) {
+    pub(super) fn update_entries(&mut self, entries: Vec<Entry>, total: usize) {
         let chosen = (self.selected > 0)
             .then(|| self.selected().cloned())
             .flatten();
@@ -99,12 +99,12 @@ impl Popup {
 
     /// Entries per page.
     pub(super) fn page(&self) -> isize {
-        isize::try_from(self.shown_in(ROWS)).unwrap_or(1)
+        isize::try_from(self.shown_in(MAX_ROWS)).unwrap_or(1)
     }
 
     fn select(&mut self, position: usize) {
         self.selected = position;
-        let shown = self.shown_in(ROWS);
+        let shown = self.shown_in(MAX_ROWS);
         self.top = self
             .top
             .clamp((position + 1).saturating_sub(shown), position);
@@ -121,8 +121,8 @@ impl Popup {
     }
 
     pub(super) fn height(&self) -> u16 {
-        let rows = if self.total > ROWS {
-            ROWS
+        let rows = if self.total > MAX_ROWS {
+            MAX_ROWS
         } else {
             self.entries.len()
         };
@@ -143,7 +143,7 @@ impl Popup {
             .map(|(_, entry)| title_width(entry))
             .max()
             .unwrap_or(0)
-            .min(NAMES);
+            .min(MAX_NAME_WIDTH);
         let mut rows = area.rows();
         for ((position, entry), row) in visible().zip(&mut rows) {
             draw_entry(row, buf, theme, entry, names, position == self.selected);
@@ -193,7 +193,7 @@ fn draw_entry(
         .saturating_add(u16::try_from(names + 2).unwrap_or(u16::MAX))
         .max(x.saturating_add(2));
     if about < end && !entry.about.is_empty() {
-        let text = clip(&entry.about, room(about));
+        let text = truncate(&entry.about, room(about));
         buf.set_stringn(about, row.y, text, room(about), theme.dim);
     }
 }

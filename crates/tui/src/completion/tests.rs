@@ -7,7 +7,7 @@ use super::*;
 use crate::theme::{Background, Colours};
 
 /// A directory of files, an editor and its completion.
-struct Desk {
+struct TestEditor {
     _directory: tempfile::TempDir,
     editor: Editor,
     completion: Completion,
@@ -26,7 +26,7 @@ const FILES: [&str; 9] = [
     ".gitignore",
 ];
 
-impl Desk {
+impl TestEditor {
     fn new() -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         for path in FILES {
@@ -63,10 +63,10 @@ impl Desk {
 
     /// Types and waits until the list has this many entries.
     fn typing(text: &str, listed: usize) -> Self {
-        let mut desk = Self::new();
-        desk.write(text);
-        desk.wait(listed);
-        desk
+        let mut test = Self::new();
+        test.write(text);
+        test.wait(listed);
+        test
     }
 
     fn write(&mut self, text: &str) {
@@ -127,83 +127,83 @@ fn rows(buffer: &Buffer) -> Vec<String> {
 
 #[test]
 fn commands_are_listed_with_what_they_do() {
-    let mut desk = Desk::new();
-    desk.write("/");
-    insta::assert_snapshot!(desk.names().join("\n"), @r#"
+    let mut test = TestEditor::new();
+    test.write("/");
+    insta::assert_snapshot!(test.names().join("\n"), @r#"
     → /help          What there is
       /model [name]  Choose another model
       /name <name>   Name the session
       /review        Look at the last change (template)
       /skill:deploy  skill
     "#);
-    desk.write("me");
-    insta::assert_snapshot!(desk.names().join("\n"), @r#"
+    test.write("me");
+    insta::assert_snapshot!(test.names().join("\n"), @r#"
     → /model [name]  Choose another model
       /name <name>   Name the session
     "#);
-    desk.write("x");
-    assert!(!desk.completion.is_open());
+    test.write("x");
+    assert!(!test.completion.is_open());
 }
 
 #[test]
 fn a_command_is_completed_by_tab_and_sent_by_enter() {
-    let mut desk = Desk::typing("/mo", 1);
-    assert!(desk.press(KeyCode::Tab));
-    assert_eq!(desk.state(), "/model |");
-    assert!(!desk.completion.is_open());
+    let mut test = TestEditor::typing("/mo", 1);
+    assert!(test.press(KeyCode::Tab));
+    assert_eq!(test.state(), "/model |");
+    assert!(!test.completion.is_open());
 
-    let mut desk = Desk::typing("/mo", 1);
+    let mut test = TestEditor::typing("/mo", 1);
     assert!(
-        !desk.press(KeyCode::Enter),
+        !test.press(KeyCode::Enter),
         "the editor gets it and submits"
     );
-    assert_eq!(desk.state(), "/model|");
+    assert_eq!(test.state(), "/model|");
 
-    let mut desk = Desk::typing("/nam", 1);
-    assert!(desk.press(KeyCode::Enter), "it needs an argument");
-    assert_eq!(desk.state(), "/name |");
+    let mut test = TestEditor::typing("/nam", 1);
+    assert!(test.press(KeyCode::Enter), "it needs an argument");
+    assert_eq!(test.state(), "/name |");
 }
 
 #[test]
 fn the_list_is_walked_through_and_sent_away() {
-    let mut desk = Desk::typing("/", 5);
-    desk.press(KeyCode::Down);
-    desk.press(KeyCode::Down);
-    assert!(desk.names()[2].starts_with("→ /name"), "{:?}", desk.names());
-    desk.press(KeyCode::Up);
-    desk.press(KeyCode::Up);
-    desk.press(KeyCode::Up);
+    let mut test = TestEditor::typing("/", 5);
+    test.press(KeyCode::Down);
+    test.press(KeyCode::Down);
+    assert!(test.names()[2].starts_with("→ /name"), "{:?}", test.names());
+    test.press(KeyCode::Up);
+    test.press(KeyCode::Up);
+    test.press(KeyCode::Up);
     assert!(
-        desk.names()[4].starts_with("→ /skill:deploy"),
+        test.names()[4].starts_with("→ /skill:deploy"),
         "{:?}",
-        desk.names()
+        test.names()
     );
-    desk.press(KeyCode::Down);
-    assert!(desk.names()[0].starts_with("→ /help"), "{:?}", desk.names());
-    assert!(desk.press(KeyCode::Esc));
-    assert!(!desk.completion.is_open());
-    desk.write("h");
-    assert!(!desk.completion.is_open(), "it stays away");
-    assert!(!desk.press(KeyCode::Esc), "the chat gets it");
-    desk.press(KeyCode::Backspace);
-    desk.press(KeyCode::Backspace);
-    desk.write("/h");
-    assert!(desk.completion.is_open(), "until another one begins");
+    test.press(KeyCode::Down);
+    assert!(test.names()[0].starts_with("→ /help"), "{:?}", test.names());
+    assert!(test.press(KeyCode::Esc));
+    assert!(!test.completion.is_open());
+    test.write("h");
+    assert!(!test.completion.is_open(), "it stays away");
+    assert!(!test.press(KeyCode::Esc), "the chat gets it");
+    test.press(KeyCode::Backspace);
+    test.press(KeyCode::Backspace);
+    test.write("/h");
+    assert!(test.completion.is_open(), "until another one begins");
 }
 
 #[test]
 fn files_are_found_by_some_of_their_letters() {
-    let mut desk = Desk::typing("see @semod", 1);
-    assert_eq!(desk.names(), ["→ src/editor/mod.rs"]);
-    assert!(desk.press(KeyCode::Enter));
-    assert_eq!(desk.state(), "see @src/editor/mod.rs |");
-    assert!(!desk.completion.is_open());
+    let mut test = TestEditor::typing("see @semod", 1);
+    assert_eq!(test.names(), ["→ src/editor/mod.rs"]);
+    assert!(test.press(KeyCode::Enter));
+    assert_eq!(test.state(), "see @src/editor/mod.rs |");
+    assert!(!test.completion.is_open());
 }
 
 #[test]
 fn without_letters_the_nearest_are_listed_and_the_rest_is_counted() {
-    let desk = Desk::typing("@", 8);
-    insta::assert_snapshot!(desk.names().join("\n"), @r#"
+    let test = TestEditor::typing("@", 8);
+    insta::assert_snapshot!(test.names().join("\n"), @r#"
     → .gitignore
       Cargo.toml
       docs/
@@ -217,115 +217,115 @@ fn without_letters_the_nearest_are_listed_and_the_rest_is_counted() {
 
 #[test]
 fn a_directory_stays_open_for_what_is_in_it() {
-    let mut desk = Desk::typing("@docs", 3);
-    assert_eq!(desk.names()[0], "→ docs/");
-    desk.press(KeyCode::Tab);
-    assert_eq!(desk.state(), "@docs/|");
-    desk.write("gui");
-    desk.wait(1);
-    desk.press(KeyCode::Tab);
-    assert_eq!(desk.state(), "@\"docs/my guide.md\" |");
+    let mut test = TestEditor::typing("@docs", 3);
+    assert_eq!(test.names()[0], "→ docs/");
+    test.press(KeyCode::Tab);
+    assert_eq!(test.state(), "@docs/|");
+    test.write("gui");
+    test.wait(1);
+    test.press(KeyCode::Tab);
+    assert_eq!(test.state(), "@\"docs/my guide.md\" |");
 }
 
 #[test]
 fn names_with_spaces_are_quoted() {
-    let mut desk = Desk::typing("@two", 2);
-    desk.press(KeyCode::Tab);
-    assert_eq!(desk.state(), "@\"two words/|\"");
-    desk.wait(1);
-    desk.write("inner");
-    desk.wait(1);
-    desk.press(KeyCode::Tab);
-    assert_eq!(desk.state(), "@\"two words/inner file.txt\" |");
-    let found = desk.editor.references(desk._directory.path());
+    let mut test = TestEditor::typing("@two", 2);
+    test.press(KeyCode::Tab);
+    assert_eq!(test.state(), "@\"two words/|\"");
+    test.wait(1);
+    test.write("inner");
+    test.wait(1);
+    test.press(KeyCode::Tab);
+    assert_eq!(test.state(), "@\"two words/inner file.txt\" |");
+    let found = test.editor.references(test._directory.path());
     assert_eq!(
         found,
-        [desk._directory.path().join("two words/inner file.txt")]
+        [test._directory.path().join("two words/inner file.txt")]
     );
 }
 
 #[test]
 fn what_is_ignored_is_found_by_its_directory_only() {
-    let desk = Desk::typing("@build/", 1);
-    assert_eq!(desk.names(), ["→ build/out.bin"]);
-    let mut desk = Desk::typing("@src/lib", 1);
-    assert_eq!(desk.names(), ["→ src/lib.rs"]);
-    desk.press(KeyCode::Backspace);
+    let test = TestEditor::typing("@build/", 1);
+    assert_eq!(test.names(), ["→ build/out.bin"]);
+    let mut test = TestEditor::typing("@src/lib", 1);
+    assert_eq!(test.names(), ["→ src/lib.rs"]);
+    test.press(KeyCode::Backspace);
     assert!(
-        desk.completion.is_open(),
+        test.completion.is_open(),
         "what was found stays until there is better"
     );
 }
 
 #[test]
 fn a_reference_written_in_full_is_sent_by_enter() {
-    let mut desk = Desk::typing("@src/lib.rs", 1);
-    assert!(!desk.press(KeyCode::Enter));
-    assert_eq!(desk.editor.text(), "@src/lib.rs ");
+    let mut test = TestEditor::typing("@src/lib.rs", 1);
+    assert!(!test.press(KeyCode::Enter));
+    assert_eq!(test.editor.text(), "@src/lib.rs ");
 }
 
 #[test]
 fn paths_from_elsewhere_are_listed() {
-    let mut desk = Desk::new();
+    let mut test = TestEditor::new();
     let elsewhere = tempfile::tempdir().expect("a directory");
     std::fs::write(elsewhere.path().join("far away.txt"), "").expect("a file");
-    desk.write(&format!("@{}/far", elsewhere.path().display()));
-    desk.wait(1);
-    desk.press(KeyCode::Tab);
+    test.write(&format!("@{}/far", elsewhere.path().display()));
+    test.wait(1);
+    test.press(KeyCode::Tab);
     assert_eq!(
-        desk.state(),
+        test.state(),
         format!("@\"{}/far away.txt\" |", elsewhere.path().display())
     );
-    let mut desk = Desk::typing("@./do", 1);
-    desk.press(KeyCode::Tab);
-    assert_eq!(desk.state(), "@./docs/|");
+    let mut test = TestEditor::typing("@./do", 1);
+    test.press(KeyCode::Tab);
+    assert_eq!(test.state(), "@./docs/|");
 }
 
 #[test]
 fn tab_completes_a_path_as_a_shell_does() {
-    let mut desk = Desk::new();
-    desk.write("cat Car");
-    assert!(desk.press(KeyCode::Tab));
-    assert_eq!(desk.state(), "cat Cargo.toml |");
+    let mut test = TestEditor::new();
+    test.write("cat Car");
+    assert!(test.press(KeyCode::Tab));
+    assert_eq!(test.state(), "cat Cargo.toml |");
 
-    let mut desk = Desk::new();
-    desk.write("cat d");
-    desk.press(KeyCode::Tab);
-    assert_eq!(desk.state(), "cat docs/|");
-    desk.press(KeyCode::Tab);
-    assert_eq!(desk.names(), ["→ docs/my guide.md", "  docs/plan.md"]);
-    desk.write("my");
-    assert_eq!(desk.names(), ["→ docs/my guide.md"]);
-    desk.press(KeyCode::Tab);
-    assert_eq!(desk.state(), "cat \"docs/my guide.md\" |");
+    let mut test = TestEditor::new();
+    test.write("cat d");
+    test.press(KeyCode::Tab);
+    assert_eq!(test.state(), "cat docs/|");
+    test.press(KeyCode::Tab);
+    assert_eq!(test.names(), ["→ docs/my guide.md", "  docs/plan.md"]);
+    test.write("my");
+    assert_eq!(test.names(), ["→ docs/my guide.md"]);
+    test.press(KeyCode::Tab);
+    assert_eq!(test.state(), "cat \"docs/my guide.md\" |");
 
-    let mut desk = Desk::new();
-    desk.write("cat tw");
-    desk.press(KeyCode::Tab);
-    assert_eq!(desk.state(), "cat \"two words/|\"");
-    desk.press(KeyCode::Tab);
-    assert_eq!(desk.state(), "cat \"two words/inner file.txt\" |");
+    let mut test = TestEditor::new();
+    test.write("cat tw");
+    test.press(KeyCode::Tab);
+    assert_eq!(test.state(), "cat \"two words/|\"");
+    test.press(KeyCode::Tab);
+    assert_eq!(test.state(), "cat \"two words/inner file.txt\" |");
 }
 
 #[test]
 fn tab_is_left_to_others_where_there_is_no_path() {
     for text in ["", "nothing like that", "word "] {
-        let mut desk = Desk::new();
-        desk.write(text);
-        assert!(!desk.press(KeyCode::Tab), "{text:?}");
-        assert_eq!(desk.editor.text(), text);
+        let mut test = TestEditor::new();
+        test.write(text);
+        assert!(!test.press(KeyCode::Tab), "{text:?}");
+        assert_eq!(test.editor.text(), text);
     }
 }
 
 #[test]
 fn new_commands_are_listed_at_once() {
-    let mut desk = Desk::typing("/", 5);
-    desk.completion.set_commands(vec![CommandEntry {
+    let mut test = TestEditor::typing("/", 5);
+    test.completion.set_commands(vec![CommandEntry {
         name: "only".into(),
         ..CommandEntry::default()
     }]);
-    desk.completion.update(&desk.editor);
-    assert_eq!(desk.names(), ["→ /only"]);
+    test.completion.update(&test.editor);
+    assert_eq!(test.names(), ["→ /only"]);
 }
 
 #[test]
@@ -350,18 +350,18 @@ fn what_does_not_fit_is_cut_where_it_matters_least() {
 
 #[test]
 fn nothing_shines_through_and_nothing_else_is_touched() {
-    let mut desk = Desk::typing("/mo", 1);
-    desk.completion.set_commands(vec![CommandEntry {
+    let mut test = TestEditor::typing("/mo", 1);
+    test.completion.set_commands(vec![CommandEntry {
         name: "two".into(),
         description: "First line\u{1b}[31m\n\tsecond".into(),
         ..CommandEntry::default()
     }]);
-    desk.press(KeyCode::Backspace);
-    desk.press(KeyCode::Backspace);
-    desk.completion.update(&desk.editor);
+    test.press(KeyCode::Backspace);
+    test.press(KeyCode::Backspace);
+    test.completion.update(&test.editor);
     let mut buffer = Buffer::with_lines(vec!["x".repeat(40); 3]);
     let theme = Theme::new(Background::Dark, Colours::Palette);
-    desk.completion
+    test.completion
         .draw(Rect::new(0, 1, 40, 2), &mut buffer, &theme);
     let expected = [
         "x".repeat(40),
@@ -415,47 +415,47 @@ fn what_fits_is_marked() {
 
 #[test]
 fn what_is_typed_faster_than_found_is_not_mistaken() {
-    let mut desk = Desk::typing("@", 8);
+    let mut test = TestEditor::typing("@", 8);
     // The list shows results of the empty query; entries that no longer match disappear before new
     // results arrive.
-    desk.editor.paste("zzz");
-    desk.completion.update(&desk.editor);
-    assert!(!desk.completion.is_open());
-    desk.completion.is_searching = true;
+    test.editor.paste("zzz");
+    test.completion.update(&test.editor);
+    assert!(!test.completion.is_open());
+    test.completion.is_searching = true;
     assert!(
-        desk.press(KeyCode::Tab),
+        test.press(KeyCode::Tab),
         "Tab is not for others while files are looked for"
     );
-    assert_eq!(desk.editor.text(), "@zzz");
+    assert_eq!(test.editor.text(), "@zzz");
 }
 
 #[test]
 fn tab_leaves_words_alone_where_it_means_something_else() {
-    let mut desk = Desk::new();
-    desk.completion.set_tab(TabCompletes::Paths);
-    desk.write("Car");
-    assert!(!desk.press(KeyCode::Tab));
-    desk.write(" ./Car");
-    assert!(desk.press(KeyCode::Tab));
-    assert_eq!(desk.state(), "Car ./Cargo.toml |");
+    let mut test = TestEditor::new();
+    test.completion.set_tab(TabCompletes::Paths);
+    test.write("Car");
+    assert!(!test.press(KeyCode::Tab));
+    test.write(" ./Car");
+    assert!(test.press(KeyCode::Tab));
+    assert_eq!(test.state(), "Car ./Cargo.toml |");
 }
 
 #[test]
 fn the_start_two_names_have_in_common_is_written() {
-    let mut desk = Desk::new();
+    let mut test = TestEditor::new();
     for name in ["two words/one more", "two words/one less"] {
-        std::fs::write(desk._directory.path().join(name), "").expect("a file");
+        std::fs::write(test._directory.path().join(name), "").expect("a file");
     }
-    desk.write("\"two words/o");
-    assert!(desk.press(KeyCode::Tab));
-    assert_eq!(desk.state(), "\"two words/one |\"");
+    test.write("\"two words/o");
+    assert!(test.press(KeyCode::Tab));
+    assert_eq!(test.state(), "\"two words/one |\"");
     assert_eq!(
-        desk.names(),
+        test.names(),
         ["→ two words/one less", "  two words/one more"]
     );
-    desk.write("m");
-    desk.press(KeyCode::Tab);
-    assert_eq!(desk.state(), "\"two words/one more\" |");
+    test.write("m");
+    test.press(KeyCode::Tab);
+    assert_eq!(test.state(), "\"two words/one more\" |");
 }
 
 proptest::proptest! {
@@ -463,7 +463,7 @@ proptest::proptest! {
 
     #[test]
     fn nothing_breaks_it(keys in proptest::collection::vec(0usize..24, 0..40)) {
-        let mut desk = Desk::new();
+        let mut test = TestEditor::new();
         for key in keys {
             let code = match key {
                 0 | 1 => KeyCode::Tab,
@@ -477,12 +477,12 @@ proptest::proptest! {
                 9 => KeyCode::Right,
                 _ => KeyCode::Char(['@', '@', '/', '"', '\\', ' ', 'd', 'o', 's', '.', 't', '中', '~', '\''][key - 10]),
             };
-            desk.press(code);
-            let height = usize::from(desk.completion.height());
+            test.press(code);
+            let height = usize::from(test.completion.height());
             assert!(height <= 8);
-            assert_eq!(desk.names().len(), height);
-            let marked = desk.names().iter().filter(|row| row.starts_with('→')).count();
-            assert_eq!(marked, usize::from(desk.completion.is_open()));
+            assert_eq!(test.names().len(), height);
+            let marked = test.names().iter().filter(|row| row.starts_with('→')).count();
+            assert_eq!(marked, usize::from(test.completion.is_open()));
         }
     }
 }

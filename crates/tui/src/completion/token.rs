@@ -5,7 +5,7 @@ use crate::editor::{is_marker, starts_reference};
 /// A text that can be completed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Token {
-    pub(super) kind: Kind,
+    pub(super) kind: TokenKind,
     /// Bytes before the cursor.
     pub(super) length: usize,
     /// The name typed so far, without quotes.
@@ -16,7 +16,7 @@ pub(super) struct Token {
 
 /// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     /// `/name` at the start of the text.
     Command,
     /// `@path` or `@"path`.
@@ -37,7 +37,7 @@ impl Token {
         if let Some(start) = open_quote(line) {
             let quoted = &line[start + 1..];
             return Some(Self {
-                kind: Kind::Word,
+                kind: TokenKind::Word,
                 length: line.len() - start,
                 query: unescaped(quoted),
                 is_quoted: true,
@@ -51,7 +51,7 @@ impl Token {
         });
         let word = &line[start..];
         (!word.is_empty()).then(|| Self {
-            kind: Kind::Word,
+            kind: TokenKind::Word,
             length: word.len(),
             query: word.to_owned(),
             is_quoted: false,
@@ -60,7 +60,7 @@ impl Token {
 
     /// The text to insert for a path.
     pub(super) fn written(&self, path: &str) -> String {
-        let at = if self.kind == Kind::Reference {
+        let at = if self.kind == TokenKind::Reference {
             "@"
         } else {
             ""
@@ -76,7 +76,7 @@ impl Token {
 fn command(text: &str) -> Option<Token> {
     let name = text.strip_prefix('/')?;
     (!name.contains(separates)).then(|| Token {
-        kind: Kind::Command,
+        kind: TokenKind::Command,
         length: text.len(),
         query: name.to_owned(),
         is_quoted: false,
@@ -98,7 +98,7 @@ fn reference(text: &str) -> Option<Token> {
         }
         let rest = &line[start..];
         let token = |query: String, is_quoted| Token {
-            kind: Kind::Reference,
+            kind: TokenKind::Reference,
             length: line.len() - at,
             query,
             is_quoted,
@@ -172,14 +172,20 @@ fn needs_quotes(path: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn found(text: &str) -> Option<(Kind, String, usize, bool)> {
+    fn found(text: &str) -> Option<(TokenKind, String, usize, bool)> {
         Token::before(text).map(|token| (token.kind, token.query, token.length, token.is_quoted))
     }
 
     #[test]
     fn commands_stand_at_the_start() {
-        assert_eq!(found("/"), Some((Kind::Command, String::new(), 1, false)));
-        assert_eq!(found("/mod"), Some((Kind::Command, "mod".into(), 4, false)));
+        assert_eq!(
+            found("/"),
+            Some((TokenKind::Command, String::new(), 1, false))
+        );
+        assert_eq!(
+            found("/mod"),
+            Some((TokenKind::Command, "mod".into(), 4, false))
+        );
         for text in ["", "/model x", " /mod", "a\n/mod", "x/mod", "/a\n"] {
             assert_eq!(found(text), None, "{text}");
         }
@@ -187,8 +193,9 @@ mod tests {
 
     #[test]
     fn references_stand_anywhere() {
-        let reference =
-            |query: &str, length, quoted| Some((Kind::Reference, query.to_owned(), length, quoted));
+        let reference = |query: &str, length, quoted| {
+            Some((TokenKind::Reference, query.to_owned(), length, quoted))
+        };
         let cases = [
             ("@", reference("", 1, false)),
             ("see @src/ma", reference("src/ma", 7, false)),

@@ -6,7 +6,7 @@ use super::unit::is_marker;
 
 /// References that are looked up at most; a pasted log may have thousands of words that look like
 /// one.
-const LOOKED_UP: usize = 200;
+const MAX_LOOKUPS: usize = 200;
 
 /// Characters that often follow a path in a sentence without being part of it.
 const PUNCTUATION: [char; 14] = [
@@ -28,7 +28,7 @@ pub(crate) fn references(text: &str, cwd: &Path) -> Vec<PathBuf> {
             continue;
         }
         before = Some('@');
-        if looked_up == LOOKED_UP {
+        if looked_up == MAX_LOOKUPS {
             break;
         }
         looked_up += 1;
@@ -151,7 +151,7 @@ mod tests {
     fn a_log_full_of_names_is_not_looked_up_for_ever() {
         let directory = tempfile::tempdir().expect("a directory");
         std::fs::write(directory.path().join("last"), "x").expect("a file");
-        let text = " @nothing".repeat(LOOKED_UP) + " @last";
+        let text = " @nothing".repeat(MAX_LOOKUPS) + " @last";
         assert_eq!(references(&text, directory.path()), Vec::<PathBuf>::new());
     }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::unit;
 
 /// Changes that can be undone; older ones are dropped.
-const CHANGES_KEPT: usize = 10_000;
+const MAX_UNDO_STEPS: usize = 10_000;
 
 /// The text with its markers, and the cursor, which always stands between two units.
 #[derive(Debug, Default)]
@@ -26,12 +26,12 @@ struct Change {
     removed: String,
     inserted: String,
     cursor: usize,
-    how: How,
+    kind: ChangeKind,
 }
 
 /// Decides whether the next change may be merged into this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum How {
+pub(super) enum ChangeKind {
     /// Typed: the letters of a word are undone together.
     Typed,
     /// Undone as a step of its own.
@@ -64,25 +64,25 @@ impl Buffer {
         self.cursor = unit::snap(&self.text, at);
         // Typing at another position starts a new change.
         if let Some(last) = self.done.back_mut() {
-            last.how = How::Whole;
+            last.kind = ChangeKind::Whole;
         }
     }
 
     /// Replaces `range` by `text` and moves the cursor behind it.
-    pub(super) fn replace(&mut self, range: Range<usize>, text: &str, how: How) {
+    pub(super) fn replace(&mut self, range: Range<usize>, text: &str, kind: ChangeKind) {
         if range.is_empty() && text.is_empty() {
             return;
         }
         self.undone.clear();
-        if !(how == How::Typed && range.is_empty() && self.grows(range.start, text)) {
+        if !(kind == ChangeKind::Typed && range.is_empty() && self.grows(range.start, text)) {
             self.done.push_back(Change {
                 at: range.start,
                 removed: self.text[range.clone()].to_owned(),
                 inserted: text.to_owned(),
                 cursor: self.cursor,
-                how,
+                kind,
             });
-            if self.done.len() > CHANGES_KEPT {
+            if self.done.len() > MAX_UNDO_STEPS {
                 self.done.pop_front();
             }
         }
@@ -102,7 +102,7 @@ impl Buffer {
                 .get(unit::before(&last.inserted, last.inserted.len())..)
                 .unwrap_or(""),
         ) && !unit::is_space(text);
-        if last.how != How::Typed || last.at + last.inserted.len() != at || begins_word {
+        if last.kind != ChangeKind::Typed || last.at + last.inserted.len() != at || begins_word {
             return false;
         }
         last.inserted.push_str(text);
@@ -131,7 +131,7 @@ impl Buffer {
             &change.inserted,
         );
         self.set_cursor(change.at + change.inserted.len());
-        change.how = How::Whole;
+        change.kind = ChangeKind::Whole;
         self.done.push_back(change);
         true
     }

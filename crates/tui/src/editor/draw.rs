@@ -5,7 +5,7 @@ use ratatui::layout::{Position, Rect};
 
 use super::layout::{Row, columns, unit_width};
 use super::{Editor, unit};
-use crate::text::clip;
+use crate::text::truncate;
 use crate::theme::Theme;
 
 impl Editor {
@@ -90,7 +90,7 @@ impl Editor {
             };
             match (unit::unit_marker(unit), unit) {
                 (Some(number), _) => {
-                    let label = clip(self.pastes.label(number), columns);
+                    let label = truncate(self.pastes.label(number), columns);
                     buf.set_stringn(x, area.y, label, usize::from(width), theme.accent);
                 }
                 (None, "\t") => {}

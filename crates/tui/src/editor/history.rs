@@ -3,12 +3,12 @@
 use super::pastes::Piece;
 
 /// Texts in the history.
-const KEPT: usize = 500;
+const MAX_TEXTS: usize = 500;
 
 /// Earlier texts, the oldest first, and the position of the user in them.
 #[derive(Debug, Default)]
 pub(super) struct History {
-    said: Vec<Vec<Piece>>,
+    texts: Vec<Vec<Piece>>,
     /// The text that is shown instead of the draft.
     shown: Option<usize>,
     /// The text of the editor before the history was entered, with its markers.
@@ -19,12 +19,12 @@ impl History {
     /// Adds a text unless it is blank or equals the newest one.
     pub(super) fn remember(&mut self, text: Vec<Piece>) {
         self.leave();
-        if is_blank(&text) || self.said.last().is_some_and(|last| is_same(last, &text)) {
+        if is_blank(&text) || self.texts.last().is_some_and(|last| is_same(last, &text)) {
             return;
         }
-        self.said.push(text);
-        if self.said.len() > KEPT {
-            self.said.remove(0);
+        self.texts.push(text);
+        if self.texts.len() > MAX_TEXTS {
+            self.texts.remove(0);
         }
     }
 
@@ -33,21 +33,21 @@ impl History {
         let next = match self.shown {
             Some(shown) => shown.checked_sub(1)?,
             None => {
-                let last = self.said.len().checked_sub(1)?;
+                let last = self.texts.len().checked_sub(1)?;
                 draft.clone_into(&mut self.draft);
                 last
             }
         };
         self.shown = Some(next);
-        self.said.get(next).map(Vec::as_slice)
+        self.texts.get(next).map(Vec::as_slice)
     }
 
     /// Moves to the text after the shown one.
     pub(super) fn newer(&mut self) -> Option<Newer<'_>> {
         let next = self.shown? + 1;
-        if next < self.said.len() {
+        if next < self.texts.len() {
             self.shown = Some(next);
-            return self.said.get(next).map(|text| Newer::Text(text));
+            return self.texts.get(next).map(|text| Newer::Text(text));
         }
         self.shown = None;
         Some(Newer::Draft(std::mem::take(&mut self.draft)))

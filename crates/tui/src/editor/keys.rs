@@ -2,9 +2,9 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use super::buffer::How;
+use super::buffer::ChangeKind;
 use super::kills::Side;
-use super::{Editor, Last, unit};
+use super::{Editor, LastKey, unit};
 
 /// The effect of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,7 +135,7 @@ impl Editor {
         match action {
             Action::Insert(character) => return self.insert(character),
             Action::Enter => return self.enter(),
-            Action::NewLine => self.change(cursor..cursor, "\n", How::Typed),
+            Action::NewLine => self.change(cursor..cursor, "\n", ChangeKind::Typed),
             Action::Left => self.move_to(unit::before(text, cursor)),
             Action::Right => self.move_to(unit::after(text, cursor)),
             Action::WordLeft => self.move_to(unit::word_start(text, cursor)),
@@ -146,9 +146,13 @@ impl Editor {
             Action::TextEnd => self.move_to(text.len()),
             Action::Up => self.up(),
             Action::Down => self.down(),
-            Action::DeleteBefore => self.change(unit::before(text, cursor)..cursor, "", How::Whole),
+            Action::DeleteBefore => {
+                self.change(unit::before(text, cursor)..cursor, "", ChangeKind::Whole)
+            }
             Action::DeleteAfter if text.is_empty() => return EditorOutcome::Ignored,
-            Action::DeleteAfter => self.change(cursor..unit::after(text, cursor), "", How::Whole),
+            Action::DeleteAfter => {
+                self.change(cursor..unit::after(text, cursor), "", ChangeKind::Whole)
+            }
             Action::CutWordBefore => self.cut(unit::word_start(text, cursor)..cursor, Side::Before),
             Action::CutWordAfter => self.cut(cursor..unit::word_end(text, cursor), Side::After),
             Action::CutChunkBefore => {
@@ -177,11 +181,11 @@ impl Editor {
             Action::Undo => {
                 self.history.leave();
                 self.buffer.undo();
-                self.settle(Last::Other);
+                self.settle(LastKey::Other);
             }
             Action::Redo => {
                 self.buffer.redo();
-                self.settle(Last::Other);
+                self.settle(LastKey::Other);
             }
         }
         EditorOutcome::Moved
@@ -193,7 +197,7 @@ impl Editor {
         }
         let cursor = self.buffer.cursor();
         let text = self.pastes.guard(character.to_string());
-        self.change(cursor..cursor, &text, How::Typed);
+        self.change(cursor..cursor, &text, ChangeKind::Typed);
         EditorOutcome::Moved
     }
 
@@ -203,7 +207,7 @@ impl Editor {
         if !self.buffer.before_cursor().ends_with('\\') {
             return EditorOutcome::Submit;
         }
-        self.change(cursor - 1..cursor, "\n", How::Whole);
+        self.change(cursor - 1..cursor, "\n", ChangeKind::Whole);
         EditorOutcome::Moved
     }
 }

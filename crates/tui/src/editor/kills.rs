@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::unit;
 
 /// Cut texts in the ring.
-const KEPT: usize = 32;
+const MAX_KILLS: usize = 32;
 
 /// The side of the cursor from which text was cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Kills {
             (Some(last), Side::After) => last.push_str(text),
             (None, _) => {
                 self.ring.push_front(text.to_owned());
-                self.ring.truncate(KEPT);
+                self.ring.truncate(MAX_KILLS);
             }
         }
     }

@@ -8,7 +8,7 @@ use super::unit;
 use crate::text::{grapheme_width, width};
 
 /// Columns of a tab.
-const TAB: usize = 4;
+const TAB_WIDTH: usize = 4;
 
 /// The rows of a text at a width.
 #[derive(Debug, Default)]
@@ -77,7 +77,13 @@ impl Layout {
     }
 
     /// The position of the text in a row that is nearest to a column without passing it.
-    pub(super) fn place(&self, text: &str, pastes: &Pastes, row: usize, column: usize) -> usize {
+    pub(super) fn position_at(
+        &self,
+        text: &str,
+        pastes: &Pastes,
+        row: usize,
+        column: usize,
+    ) -> usize {
         let Some(row) = self.rows.get(row) else {
             return text.len();
         };
@@ -103,7 +109,7 @@ pub(super) fn columns(width: u16) -> usize {
 /// Columns that a unit takes on the screen.
 pub(super) fn unit_width(unit: &str, pastes: &Pastes, columns: usize) -> usize {
     match unit.as_bytes() {
-        [b'\t'] => TAB.min(columns),
+        [b'\t'] => TAB_WIDTH.min(columns),
         [b' '..=b'~'] => 1,
         _ => match unit::unit_marker(unit) {
             Some(number) => width(pastes.label(number)).min(columns),
@@ -126,8 +132,8 @@ fn wrap(
     let mut row = start;
     let mut taken = 0;
     // The position at which the row may be broken, and the width of the part behind it.
-    let mut seam = start;
-    let mut behind_seam = 0;
+    let mut break_at = start;
+    let mut behind_break = 0;
     let mut previous_alone = false;
     let mut previous_space = false;
     for (offset, unit) in unit::units(&text[start..end]) {
@@ -136,24 +142,28 @@ fn wrap(
         let is_space = unit::is_space(unit);
         let alone = unit::stands_alone(unit);
         if at > row && !is_space && (previous_space || alone || previous_alone) {
-            seam = at;
-            behind_seam = 0;
+            break_at = at;
+            behind_break = 0;
         }
         while at > row && taken + width > columns && !(is_space && width == 1 && taken == columns) {
             // A word moves to the next row as a whole if it fits there; spaces stay in place.
-            let cut = if seam > row && !is_space { seam } else { at };
+            let cut = if break_at > row && !is_space {
+                break_at
+            } else {
+                at
+            };
             rows.push(Row {
                 start: row,
                 end: cut,
                 continues: true,
             });
-            taken = if cut == seam { behind_seam } else { 0 };
+            taken = if cut == break_at { behind_break } else { 0 };
             row = cut;
-            seam = cut;
-            behind_seam = taken;
+            break_at = cut;
+            behind_break = taken;
         }
         taken += width;
-        behind_seam += width;
+        behind_break += width;
         previous_space = is_space;
         previous_alone = alone;
     }

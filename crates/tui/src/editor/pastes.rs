@@ -2,35 +2,35 @@
 
 use std::borrow::Cow;
 
-use super::unit::{self, MARKERS};
+use super::unit::{self, MAX_MARKERS};
 
 /// A paste with more lines is shown as a marker.
-const LINES_SHOWN: usize = 10;
+const MAX_LINES_SHOWN: usize = 10;
 
 /// A paste with more characters is shown as a marker.
-const CHARACTERS_SHOWN: usize = 1000;
+const MAX_CHARACTERS_SHOWN: usize = 1000;
 
 /// Bytes above which any text is treated as a paste, so that every keystroke stays quick.
-const TYPED_SHOWN: usize = 64 * 1024;
+const MAX_BYTES_SHOWN: usize = 64 * 1024;
 
 /// The contents of markers, in the order of their numbers.
 #[derive(Debug, Default)]
 pub(super) struct Pastes {
-    kept: Vec<Kept>,
+    folded: Vec<Folded>,
     /// Pastes that were long enough to get a visible number.
     numbered: usize,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct Folded {
     content: String,
     label: String,
-    why: Why,
+    reason: MarkerReason,
 }
 
 /// The reason why a text has a marker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Why {
+enum MarkerReason {
     Long,
     LooksLikeMarker,
 }
@@ -54,17 +54,18 @@ impl Pastes {
     /// Returns the text to insert for a paste: the paste itself or a marker.
     pub(super) fn fold(&mut self, content: String) -> String {
         let lines = content.lines().count();
-        let is_long = lines > LINES_SHOWN || content.chars().nth(CHARACTERS_SHOWN).is_some();
+        let is_long =
+            lines > MAX_LINES_SHOWN || content.chars().nth(MAX_CHARACTERS_SHOWN).is_some();
         if !is_long {
             return self.guard(content);
         }
         let number = self.numbered + 1;
-        let label = if lines > LINES_SHOWN {
+        let label = if lines > MAX_LINES_SHOWN {
             format!("[paste #{number} +{lines} lines]")
         } else {
             format!("[paste #{number} {} chars]", content.chars().count())
         };
-        match self.keep(&content, label, Why::Long) {
+        match self.add(&content, label, MarkerReason::Long) {
             Some(marker) => {
                 self.numbered = number;
                 marker.to_string()
@@ -85,36 +86,38 @@ impl Pastes {
                 continue;
             }
             let own = character.to_string();
-            let known = self.kept.iter().position(|kept| kept.content == own);
+            let known = self.folded.iter().position(|folded| folded.content == own);
             let marker = known
                 .and_then(unit::marker)
-                .or_else(|| self.keep(&own, "\u{fffd}".to_owned(), Why::LooksLikeMarker));
+                .or_else(|| self.add(&own, "\u{fffd}".to_owned(), MarkerReason::LooksLikeMarker));
             guarded.push(marker.unwrap_or('\u{fffd}'));
         }
         guarded
     }
 
-    fn keep(&mut self, content: &str, label: String, why: Why) -> Option<char> {
-        let marker = unit::marker(self.kept.len()).filter(|_| self.kept.len() < MARKERS)?;
-        self.kept.push(Kept {
+    fn add(&mut self, content: &str, label: String, reason: MarkerReason) -> Option<char> {
+        let marker = unit::marker(self.folded.len()).filter(|_| self.folded.len() < MAX_MARKERS)?;
+        self.folded.push(Folded {
             content: content.to_owned(),
             label,
-            why,
+            reason,
         });
         Some(marker)
     }
 
     /// The text shown for a marker.
     pub(super) fn label(&self, number: usize) -> &str {
-        self.kept.get(number).map_or("\u{fffd}", |kept| &kept.label)
+        self.folded
+            .get(number)
+            .map_or("\u{fffd}", |folded| &folded.label)
     }
 
     /// Replaces the markers of a text by their contents.
     pub(super) fn expand(&self, text: &str) -> String {
         let mut expanded = String::with_capacity(text.len());
         for character in text.chars() {
-            match unit::marker_number(character).and_then(|number| self.kept.get(number)) {
-                Some(kept) => expanded.push_str(&kept.content),
+            match unit::marker_number(character).and_then(|number| self.folded.get(number)) {
+                Some(folded) => expanded.push_str(&folded.content),
                 None => expanded.push(character),
             }
         }
@@ -126,12 +129,12 @@ impl Pastes {
         let mut pieces = Vec::new();
         let mut typed = String::new();
         for character in text.chars() {
-            match unit::marker_number(character).and_then(|number| self.kept.get(number)) {
-                Some(kept) if kept.why == Why::Long => {
+            match unit::marker_number(character).and_then(|number| self.folded.get(number)) {
+                Some(folded) if folded.reason == MarkerReason::Long => {
                     pieces.push(Piece::Typed(std::mem::take(&mut typed)));
-                    pieces.push(Piece::Pasted(kept.content.clone()));
+                    pieces.push(Piece::Pasted(folded.content.clone()));
                 }
-                Some(kept) => typed.push_str(&kept.content),
+                Some(folded) => typed.push_str(&folded.content),
                 None => typed.push(character),
             }
         }
@@ -142,7 +145,7 @@ impl Pastes {
     /// Joins pieces to a text with markers.
     pub(super) fn join(&mut self, pieces: &[Piece]) -> String {
         let marked = pieces.iter().map(|piece| match piece {
-            Piece::Typed(text) if text.len() <= TYPED_SHOWN => self.guard(text.clone()),
+            Piece::Typed(text) if text.len() <= MAX_BYTES_SHOWN => self.guard(text.clone()),
             Piece::Typed(text) | Piece::Pasted(text) => self.fold(text.clone()),
         });
         marked.collect()
@@ -156,7 +159,7 @@ impl Pastes {
 
 /// Removes everything a terminal would act on: line ends become `\n`, escape
 /// sequences and other control characters are removed, tabs stay.
-pub(super) fn harmless(text: &str) -> Cow<'_, str> {
+pub(super) fn sanitise_paste(text: &str) -> Cow<'_, str> {
     if !text
         .chars()
         .any(|character| character.is_control() && !matches!(character, '\n' | '\t'))
@@ -202,7 +205,7 @@ mod tests {
             ("plain é 中", "plain é 中"),
         ];
         for (pasted, expected) in cases {
-            assert_eq!(harmless(pasted), expected, "{pasted:?}");
+            assert_eq!(sanitise_paste(pasted), expected, "{pasted:?}");
         }
     }
 

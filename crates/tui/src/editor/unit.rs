@@ -12,7 +12,7 @@ const FIRST_MARKER: u32 = 0x10_0000;
 const MARKER_BYTE: u8 = 0xF4;
 
 /// The most markers that can exist.
-pub(super) const MARKERS: usize = 0xFFFE;
+pub(super) const MAX_MARKERS: usize = 0xFFFE;
 
 /// The marker character of the paste with this number.
 pub(super) fn marker(number: usize) -> Option<char> {
@@ -117,7 +117,7 @@ fn first(text: &str) -> Option<&str> {
 
 /// The kind of a unit, for moving by words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum UnitKind {
     Space,
     Word,
     Ideograph,
@@ -126,35 +126,38 @@ enum Kind {
     Mark,
 }
 
-fn kind(unit: &str) -> Kind {
+fn kind(unit: &str) -> UnitKind {
     let Some(first) = unit.chars().next() else {
-        return Kind::Space;
+        return UnitKind::Space;
     };
     match first {
-        _ if marker_number(first).is_some() => Kind::Marker,
-        _ if first.is_whitespace() => Kind::Space,
-        '\u{3041}'..='\u{30ff}' | '\u{ff66}'..='\u{ff9d}' => Kind::Kana,
+        _ if marker_number(first).is_some() => UnitKind::Marker,
+        _ if first.is_whitespace() => UnitKind::Space,
+        '\u{3041}'..='\u{30ff}' | '\u{ff66}'..='\u{ff9d}' => UnitKind::Kana,
         '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}' => {
-            Kind::Ideograph
+            UnitKind::Ideograph
         }
-        _ if first.is_alphanumeric() || first == '_' => Kind::Word,
-        _ => Kind::Mark,
+        _ if first.is_alphanumeric() || first == '_' => UnitKind::Word,
+        _ => UnitKind::Mark,
     }
 }
 
 /// Reports whether a unit separates words on the screen.
 pub(super) fn is_space(unit: &str) -> bool {
-    kind(unit) == Kind::Space
+    kind(unit) == UnitKind::Space
 }
 
 /// Reports whether a row may be broken on either side of a unit, as East Asian text and markers
 /// allow.
 pub(super) fn stands_alone(unit: &str) -> bool {
-    matches!(kind(unit), Kind::Ideograph | Kind::Kana | Kind::Marker)
+    matches!(
+        kind(unit),
+        UnitKind::Ideograph | UnitKind::Kana | UnitKind::Marker
+    )
 }
 
-fn is_word(kind: Kind) -> bool {
-    !matches!(kind, Kind::Space | Kind::Mark)
+fn is_word(kind: UnitKind) -> bool {
+    !matches!(kind, UnitKind::Space | UnitKind::Mark)
 }
 
 /// The end of the next word.
@@ -166,7 +169,7 @@ pub(super) fn word_end(text: &str, from: usize) -> usize {
         let here = kind(&text[at..next]);
         match inside {
             None if is_word(here) => inside = Some(here),
-            Some(Kind::Marker) => break,
+            Some(UnitKind::Marker) => break,
             Some(begun) if begun != here => break,
             _ => {}
         }
@@ -184,7 +187,7 @@ pub(super) fn word_start(text: &str, from: usize) -> usize {
         let here = kind(&text[previous..at]);
         match inside {
             None if is_word(here) => inside = Some(here),
-            Some(Kind::Marker) => break,
+            Some(UnitKind::Marker) => break,
             Some(begun) if begun != here => break,
             _ => {}
         }

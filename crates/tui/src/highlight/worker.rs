@@ -44,7 +44,7 @@ pub(super) struct Found {
 }
 
 enum Reading {
-    NotBegun,
+    NotStarted,
     At(Box<(ParseState, ScopeStack)>),
     /// The syntax is unknown or invalid.
     GivenUp,
@@ -55,7 +55,7 @@ impl Ticket {
         Self {
             syntax,
             found: Mutex::default(),
-            reading: Mutex::new(Reading::NotBegun),
+            reading: Mutex::new(Reading::NotStarted),
         }
     }
 
@@ -138,7 +138,7 @@ fn work(mut jobs: mpsc::Receiver<Job>, signal: &Signal) {
     let mut reader = Reader {
         syntaxes: two_face::syntax::extra_newlines(),
         classes: Classes::new(),
-        told: Instant::now(),
+        reported: Instant::now(),
         signal,
     };
     let mut queue = VecDeque::from([first]);
@@ -183,13 +183,13 @@ fn next(queue: &mut VecDeque<Job>) -> Option<Job> {
 struct Reader<'a> {
     syntaxes: SyntaxSet,
     classes: Classes,
-    told: Instant,
+    reported: Instant,
     signal: &'a Signal,
 }
 
 impl Reader<'_> {
-    fn tell(&mut self) {
-        self.told = Instant::now();
+    fn report(&mut self) {
+        self.reported = Instant::now();
         self.signal.raise();
     }
 
@@ -198,7 +198,7 @@ impl Reader<'_> {
             return;
         };
         let mut reading = locked(&ticket.reading);
-        if matches!(*reading, Reading::NotBegun) {
+        if matches!(*reading, Reading::NotStarted) {
             *reading = match self.syntaxes.find_syntax_by_token(&ticket.syntax) {
                 Some(syntax) => Reading::At(Box::new((ParseState::new(syntax), ScopeStack::new()))),
                 None => Reading::GivenUp,
@@ -226,8 +226,8 @@ impl Reader<'_> {
                 return;
             };
             ticket.found().lines.push(pieces);
-            if self.told.elapsed() > PROGRESS {
-                self.tell();
+            if self.reported.elapsed() > PROGRESS_INTERVAL {
+                self.report();
             }
         }
     }

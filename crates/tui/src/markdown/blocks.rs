@@ -10,13 +10,13 @@ use super::inline::Inline;
 use super::marks::{self, Marker};
 use super::nest::Nest;
 use super::table::Table;
-use super::{Screen, parser};
+use super::{LayoutContext, parser};
 use crate::highlight::{Code, Keep};
 use crate::text;
 
 /// Lays out one piece.
-pub(super) struct Layout<'a> {
-    screen: &'a Screen<'a>,
+pub(super) struct BlockLayout<'a> {
+    context: &'a LayoutContext<'a>,
     /// Code found when the piece was last laid out, whose colours are reused.
     codes: &'a mut Vec<Code>,
     next_code: usize,
@@ -31,15 +31,19 @@ pub(super) struct Layout<'a> {
     ordinal: Option<u64>,
 }
 
-impl<'a> Layout<'a> {
-    pub fn new(screen: &'a Screen<'a>, codes: &'a mut Vec<Code>, ordinal: Option<u64>) -> Self {
+impl<'a> BlockLayout<'a> {
+    pub fn new(
+        context: &'a LayoutContext<'a>,
+        codes: &'a mut Vec<Code>,
+        ordinal: Option<u64>,
+    ) -> Self {
         Self {
-            screen,
+            context,
             codes,
             next_code: 0,
             rows: Vec::new(),
-            nest: Nest::new(screen.width, screen.theme),
-            inline: Inline::new(screen.theme),
+            nest: Nest::new(context.width, context.theme),
+            inline: Inline::new(context.theme),
             is_fresh: true,
             table: None,
             code: None,
@@ -57,9 +61,9 @@ impl<'a> Layout<'a> {
         let mut definitions: Vec<_> = events.reference_definitions().iter().collect();
         definitions.sort_by_key(|(_, definition)| definition.span.start);
         for (label, definition) in definitions {
-            self.begin_block(definition.span.start, &shown, Apart::AsWritten);
+            self.begin_block(definition.span.start, &shown, BlankRow::AsWritten);
             let line = format!("[{label}]: {}", definition.dest);
-            self.inline.plain(&line, self.screen.theme.dim);
+            self.inline.plain(&line, self.context.theme.dim);
             self.flush();
         }
         self.codes.truncate(self.next_code);
@@ -77,20 +81,20 @@ impl<'a> Layout<'a> {
             Event::Code(code) => self.inline.code(&code),
             Event::Html(html) => self.html(&html),
             Event::InlineHtml(html) if is_break(&html) => self.line_break(),
-            Event::InlineHtml(html) => self.inline.plain(&html, self.screen.theme.dim),
+            Event::InlineHtml(html) => self.inline.plain(&html, self.context.theme.dim),
             Event::SoftBreak | Event::HardBreak => self.line_break(),
             Event::Rule => {
-                self.begin_block(at, source, Apart::Always);
+                self.begin_block(at, source, BlankRow::Always);
                 let cells = self.nest.room();
                 self.inline
-                    .plain(&"─".repeat(cells), self.screen.theme.border);
+                    .plain(&"─".repeat(cells), self.context.theme.border);
                 self.flush();
             }
             Event::TaskListMarker(is_done) => {
                 let (mark, style) = if is_done {
-                    ("[x] ", self.screen.theme.success)
+                    ("[x] ", self.context.theme.success)
                 } else {
-                    ("[ ] ", self.screen.theme.dim)
+                    ("[ ] ", self.context.theme.dim)
                 };
                 self.inline.plain(mark, style);
             }
@@ -99,23 +103,23 @@ impl<'a> Layout<'a> {
     }
 
     fn start(&mut self, tag: Tag<'_>, at: usize, source: &str) {
-        let theme = self.screen.theme;
+        let theme = self.context.theme;
         match tag {
-            Tag::Paragraph => self.begin_block(at, source, Apart::AsWritten),
-            Tag::HtmlBlock => self.begin_block(at, source, Apart::AsWritten),
+            Tag::Paragraph => self.begin_block(at, source, BlankRow::AsWritten),
+            Tag::HtmlBlock => self.begin_block(at, source, BlankRow::AsWritten),
             Tag::Heading { level, .. } => {
-                self.begin_block(at, source, Apart::Always);
+                self.begin_block(at, source, BlankRow::Always);
                 self.inline
                     .begin(heading(level, theme.heading, theme.strong));
             }
             Tag::BlockQuote(_) => {
-                self.begin_block(at, source, Apart::AsWritten);
+                self.begin_block(at, source, BlankRow::AsWritten);
                 self.nest.begin_quote();
                 self.inline.begin(theme.quote);
                 self.is_fresh = true;
             }
             Tag::CodeBlock(kind) => {
-                self.begin_block(at, source, Apart::Always);
+                self.begin_block(at, source, BlankRow::Always);
                 let language = match &kind {
                     CodeBlockKind::Fenced(info) => marks::language(info).to_owned(),
                     CodeBlockKind::Indented => String::new(),
@@ -123,7 +127,7 @@ impl<'a> Layout<'a> {
                 self.code = Some((language, String::new()));
             }
             Tag::List(first) => {
-                self.begin_block(at, source, Apart::AsWritten);
+                self.begin_block(at, source, BlankRow::AsWritten);
                 let ordinal = self.ordinal.take();
                 self.nest
                     .begin_list(first.map(|first| ordinal.unwrap_or(first)));
@@ -131,7 +135,7 @@ impl<'a> Layout<'a> {
             }
             Tag::Item => self.begin_item(at, source),
             Tag::Table(alignments) => {
-                self.begin_block(at, source, Apart::Always);
+                self.begin_block(at, source, BlankRow::Always);
                 self.table = Some(Table::new(alignments));
             }
             Tag::TableHead => self.inline.begin(theme.strong),
@@ -195,11 +199,11 @@ impl<'a> Layout<'a> {
         }
     }
 
-    fn begin_block(&mut self, at: usize, source: &str, apart: Apart) {
+    fn begin_block(&mut self, at: usize, source: &str, blank_row: BlankRow) {
         self.flush();
         let is_top = self.nest.is_empty();
-        let is_apart = match apart {
-            Apart::Always if is_top => true,
+        let is_apart = match blank_row {
+            BlankRow::Always if is_top => true,
             _ => is_after_blank_line(source, at),
         };
         if !self.is_fresh && is_apart {
@@ -209,7 +213,7 @@ impl<'a> Layout<'a> {
     }
 
     fn begin_item(&mut self, at: usize, source: &str) {
-        self.begin_block(at, source, Apart::AsWritten);
+        self.begin_block(at, source, BlankRow::AsWritten);
         self.nest.begin_item();
         self.is_fresh = true;
     }
@@ -234,7 +238,7 @@ impl<'a> Layout<'a> {
             return;
         };
         let room = self.nest.room();
-        for line in table.lines(room, self.screen.theme) {
+        for line in table.lines(room, self.context.theme) {
             self.row(line);
         }
     }
@@ -244,7 +248,7 @@ impl<'a> Layout<'a> {
             return;
         };
         if !language.is_empty() {
-            self.inline.plain(&language, self.screen.theme.dim);
+            self.inline.plain(&language, self.context.theme.dim);
             self.flush();
         }
         let code = text::sanitise(&code).into_owned();
@@ -257,19 +261,19 @@ impl<'a> Layout<'a> {
         if !is_known {
             self.codes.truncate(index);
             self.codes
-                .push(Code::new(self.screen.highlighter, &language, Keep::Text));
+                .push(Code::new(self.context.highlighter, &language, Keep::Text));
         }
         self.codes[index].update(&code);
         for (number, line) in code.lines().enumerate() {
             let (first, rest) = self.nest.prefixes();
-            let line = self.codes[index].line(number, line, self.screen.theme);
+            let line = self.codes[index].line(number, line, self.context.theme);
             self.rows
-                .extend(text::fold(line, self.screen.width, &first, &rest));
+                .extend(text::fold(line, self.context.width, &first, &rest));
         }
     }
 
     fn html(&mut self, html: &str) {
-        self.inline.plain(html.trim_end(), self.screen.theme.dim);
+        self.inline.plain(html.trim_end(), self.context.theme.dim);
         self.line_break();
     }
 
@@ -294,13 +298,13 @@ impl<'a> Layout<'a> {
     fn row(&mut self, line: Line<'static>) {
         let (first, rest) = self.nest.prefixes();
         self.rows
-            .extend(text::wrap_hanging(line, self.screen.width, &first, &rest));
+            .extend(text::wrap_hanging(line, self.context.width, &first, &rest));
     }
 }
 
 /// Decides whether a blank row precedes a block.
 #[derive(Clone, Copy)]
-enum Apart {
+enum BlankRow {
     /// If the source has one.
     AsWritten,
     /// Always, except inside a container.

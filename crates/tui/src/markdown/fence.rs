@@ -2,7 +2,7 @@
 
 use ratatui::text::{Line, Span};
 
-use super::Screen;
+use super::LayoutContext;
 use super::marks::{self, Fence};
 use super::scanner::{Piece, line_end};
 use crate::highlight::{Code, Keep};
@@ -27,18 +27,18 @@ impl Fenced {
         piece: &Piece,
         fence: Fence,
         rows: &mut Vec<Line<'static>>,
-        screen: &Screen<'_>,
+        context: &LayoutContext<'_>,
     ) -> Self {
-        let source = screen.source;
+        let source = context.source;
         let next = line_end(source, piece.start).unwrap_or(source.len());
         let language = fence.language(source[piece.start..next].trim_end());
         if !language.is_empty() {
-            let language = text::clip(language, usize::from(screen.width));
-            rows.push(Line::from(Span::styled(language, screen.theme.dim)));
+            let language = text::truncate(language, usize::from(context.width));
+            rows.push(Line::from(Span::styled(language, context.theme.dim)));
         }
         Self {
             fence,
-            code: Code::new(screen.highlighter, language, Keep::Nothing),
+            code: Code::new(context.highlighter, language, Keep::Nothing),
             lines: Vec::new(),
             next: (next, rows.len()),
             is_open: true,
@@ -51,9 +51,9 @@ impl Fenced {
         &mut self,
         end: usize,
         rows: &mut Vec<Line<'static>>,
-        screen: &Screen<'_>,
+        context: &LayoutContext<'_>,
     ) -> usize {
-        let source = screen.source;
+        let source = context.source;
         let from = self.next.0;
         let first = self.lines.len();
         let mut new = String::new();
@@ -71,28 +71,28 @@ impl Fenced {
         self.code.push(&new);
         for (index, line) in (first..).zip(new.lines()) {
             self.lines[index].1 = rows.len();
-            rows.extend(self.rows_of(index, line, screen));
+            rows.extend(self.rows_of(index, line, context));
         }
         self.next.1 = rows.len();
         let partial = &source[self.next.0..end];
         if self.is_open && !partial.is_empty() && !self.fence.may_be_closed_by(partial) {
             let partial = self.unindented(partial);
             self.code.push_partial(partial);
-            rows.extend(self.rows_of(self.lines.len(), partial, screen));
+            rows.extend(self.rows_of(self.lines.len(), partial, context));
         }
         end - from
     }
 
     /// Applies the colours that have arrived to their lines.
-    pub fn colour(&mut self, rows: &mut [Line<'static>], screen: &Screen<'_>) {
+    pub fn colour(&mut self, rows: &mut [Line<'static>], context: &LayoutContext<'_>) {
         let ready = self.code.ready().min(self.lines.len());
         for index in self.coloured..ready {
             let (start, row) = self.lines[index];
-            self.recolour(index, start, row, rows, screen);
+            self.recolour(index, start, row, rows, context);
         }
         self.coloured = ready;
         if self.is_open && rows.len() > self.next.1 {
-            self.recolour(self.lines.len(), self.next.0, self.next.1, rows, screen);
+            self.recolour(self.lines.len(), self.next.0, self.next.1, rows, context);
         }
     }
 
@@ -107,21 +107,21 @@ impl Fenced {
         start: usize,
         row: usize,
         rows: &mut [Line<'static>],
-        screen: &Screen<'_>,
+        context: &LayoutContext<'_>,
     ) {
-        let end = line_end(screen.source, start).unwrap_or(screen.source.len());
-        let line = self.unindented(screen.source[start..end].trim_end_matches('\n'));
+        let end = line_end(context.source, start).unwrap_or(context.source.len());
+        let line = self.unindented(context.source[start..end].trim_end_matches('\n'));
         for (old, new) in rows[row..]
             .iter_mut()
-            .zip(self.rows_of(index, line, screen))
+            .zip(self.rows_of(index, line, context))
         {
             *old = new;
         }
     }
 
-    fn rows_of(&self, index: usize, line: &str, screen: &Screen<'_>) -> Vec<Line<'static>> {
-        let line = self.code.line(index, line, screen.theme);
-        text::fold(line, screen.width, &[], &[])
+    fn rows_of(&self, index: usize, line: &str, context: &LayoutContext<'_>) -> Vec<Line<'static>> {
+        let line = self.code.line(index, line, context.theme);
+        text::fold(line, context.width, &[], &[])
     }
 
     fn unindented<'a>(&self, line: &'a str) -> &'a str {

@@ -17,7 +17,7 @@ pub(super) const MAX_PIECE: usize = 32 * 1024;
 pub(super) struct Piece {
     pub start: usize,
     pub end: usize,
-    pub kind: Kind,
+    pub kind: PieceKind,
     /// The number of the piece's first item in its list; later items may have any number in the
     /// source.
     pub ordinal: Option<u64>,
@@ -25,7 +25,7 @@ pub(super) struct Piece {
 
 /// The kind of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PieceKind {
     /// The whole piece is fenced code.
     Fence(Fence),
     /// Anything else.
@@ -39,7 +39,7 @@ pub(super) struct Scanner {
     at: usize,
     /// The start of the open piece, if it is not empty.
     start: Option<usize>,
-    kind: Kind,
+    kind: PieceKind,
     after_blank: bool,
     /// Column at which the text of the open piece's items begins; lines indented that far belong to
     /// them.
@@ -58,7 +58,7 @@ impl Scanner {
         Self {
             at: 0,
             start: None,
-            kind: Kind::Blocks,
+            kind: PieceKind::Blocks,
             after_blank: false,
             inside: None,
             marker: None,
@@ -95,7 +95,7 @@ impl Scanner {
     }
 
     fn line(&mut self, start: usize, end: usize, line: &str, finished: &mut Vec<Piece>) {
-        if let Kind::Fence(fence) = self.kind {
+        if let PieceKind::Fence(fence) = self.kind {
             if fence.is_closed_by(line) {
                 self.cut(end, finished);
             }
@@ -108,7 +108,7 @@ impl Scanner {
             self.after_blank = false;
         }
         if self.start.is_some_and(|first| end - first > MAX_PIECE)
-            && matches!(self.kind, Kind::Blocks)
+            && matches!(self.kind, PieceKind::Blocks)
         {
             self.cut(end, finished);
         }
@@ -130,7 +130,7 @@ impl Scanner {
         if let Some(fence) = Fence::opened_by(line) {
             self.cut(start, finished);
             self.start = Some(start);
-            self.kind = Kind::Fence(fence);
+            self.kind = PieceKind::Fence(fence);
             return;
         }
         let marker = Marker::of(line);

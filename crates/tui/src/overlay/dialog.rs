@@ -19,18 +19,18 @@ use question::Question;
 
 /// Time without a key, while the question is visible, before keys count as its answer. Keys pressed
 /// earlier were meant for something else.
-pub(crate) const GRACE: Duration = Duration::from_millis(300);
+pub(crate) const ANSWER_GRACE: Duration = Duration::from_millis(300);
 /// The same time for a user who is writing, because people pause longer between words.
-pub(crate) const LONG_GRACE: Duration = Duration::from_secs(1);
+pub(crate) const WRITING_GRACE: Duration = Duration::from_secs(1);
 
 /// The user's activity when a question appears.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Meanwhile {
+pub(crate) enum UserActivity {
     /// Idle, or waiting for the question.
-    Waits,
+    Idle,
     /// Writing a message. Nothing is selected in a choice, so that the Enter that sends the message
     /// does not answer it.
-    Writes,
+    Writing,
 }
 
 /// Returns the current time; replaced in tests.
@@ -38,13 +38,13 @@ pub(crate) type Clock = Arc<dyn Fn() -> Instant + Send + Sync>;
 
 /// The open questions. The first is shown; expired ones are removed.
 pub(crate) struct Dialogs {
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<OpenDialog>,
     /// The time of the last drawing or tick, from which the countdown is computed.
-    looked: Option<Instant>,
+    last_tick: Option<Instant>,
     clock: Clock,
 }
 
-struct Waiting {
+struct OpenDialog {
     id: String,
     question: Question,
     ends: Option<Instant>,
@@ -62,22 +62,22 @@ impl Dialogs {
     pub fn with_clock(clock: Clock) -> Self {
         Self {
             waiting: VecDeque::new(),
-            looked: None,
+            last_tick: None,
             clock,
         }
     }
 
     /// Adds a question; its timeout starts now.
-    pub fn push(&mut self, dialog: Dialog, meanwhile: Meanwhile) {
+    pub fn push(&mut self, dialog: Dialog, activity: UserActivity) {
         let now = (self.clock)();
-        self.waiting.push_back(Waiting {
+        self.waiting.push_back(OpenDialog {
             id: dialog.id,
-            question: Question::new(&dialog.title, dialog.kind, meanwhile),
+            question: Question::new(&dialog.title, dialog.kind, activity),
             ends: dialog.timeout.and_then(|timeout| now.checked_add(timeout)),
             quiet_since: None,
-            grace: match meanwhile {
-                Meanwhile::Waits => GRACE,
-                Meanwhile::Writes => LONG_GRACE,
+            grace: match activity {
+                UserActivity::Idle => ANSWER_GRACE,
+                UserActivity::Writing => WRITING_GRACE,
             },
         });
     }
@@ -98,7 +98,7 @@ impl Dialogs {
     }
 
     /// Scrolls the question with the wheel. Returns whether it can scroll.
-    pub fn roll(&mut self, rows: isize) -> bool {
+    pub fn scroll_by(&mut self, rows: isize) -> bool {
         let shown = self.waiting.front_mut();
         shown.is_some_and(|waiting| waiting.question.wheel(rows))
     }
@@ -117,7 +117,7 @@ impl Dialogs {
         cancelled.collect()
     }
 
-    fn forget_expired(&mut self) {
+    fn remove_expired(&mut self) {
         let now = (self.clock)();
         self.waiting
             .retain(|waiting| waiting.ends.is_none_or(|ends| ends > now));
@@ -150,7 +150,7 @@ impl Dialogs {
 
 impl Overlay for Dialogs {
     fn key(&mut self, key: KeyEvent) -> Step {
-        self.forget_expired();
+        self.remove_expired();
         let now = (self.clock)();
         let Some(waiting) = self.waiting.front_mut() else {
             return Step::Close;
@@ -183,7 +183,7 @@ impl Overlay for Dialogs {
 
     fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme) -> Option<Position> {
         let now = (self.clock)();
-        self.looked = Some(now);
+        self.last_tick = Some(now);
         let note = self.note();
         let waiting = self.waiting.front_mut()?;
         waiting.quiet_since.get_or_insert(now);
@@ -193,17 +193,17 @@ impl Overlay for Dialogs {
     fn deadline(&self) -> Option<Instant> {
         let shown = self.waiting.front().and_then(|waiting| waiting.ends);
         // The seconds in the title change when a whole number of them is left.
-        let next_second = shown.zip(self.looked).map(|(ends, looked)| {
-            let left = ends.saturating_duration_since(looked);
-            looked + Duration::from_nanos(u64::from(left.subsec_nanos()) + 1)
+        let next_second = shown.zip(self.last_tick).map(|(ends, last_tick)| {
+            let left = ends.saturating_duration_since(last_tick);
+            last_tick + Duration::from_nanos(u64::from(left.subsec_nanos()) + 1)
         });
         let ends = self.waiting.iter().filter_map(|waiting| waiting.ends);
         ends.chain(next_second).min()
     }
 
     fn tick(&mut self) -> Step {
-        self.looked = Some((self.clock)());
-        self.forget_expired();
+        self.last_tick = Some((self.clock)());
+        self.remove_expired();
         if self.waiting.is_empty() {
             Step::Close
         } else {

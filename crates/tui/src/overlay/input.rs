@@ -6,7 +6,7 @@ use ratatui::layout::{Position, Rect};
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::Theme;
-use crate::text::{clip, sanitise, width};
+use crate::text::{sanitise, truncate, width};
 
 /// A line of text with a cursor.
 #[derive(Debug, Clone, Default)]
@@ -18,7 +18,7 @@ pub(crate) struct Input {
 
 /// The effect of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Typed {
+pub(crate) enum InputEffect {
     /// The text changed.
     Changed,
     /// At most the cursor moved.
@@ -51,7 +51,7 @@ impl Input {
     }
 
     /// Handles a key.
-    pub fn key(&mut self, key: KeyEvent) -> Typed {
+    pub fn key(&mut self, key: KeyEvent) -> InputEffect {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let alt = key.modifiers.contains(KeyModifiers::ALT);
         let by_word = control || alt;
@@ -78,9 +78,9 @@ impl Input {
             KeyCode::Right => self.move_to(self.after()),
             KeyCode::Char(c) if !control && !alt && !c.is_control() => {
                 self.insert(&sanitise(c.encode_utf8(&mut [0; 4])));
-                Typed::Changed
+                InputEffect::Changed
             }
-            _ => Typed::Ignored,
+            _ => InputEffect::Ignored,
         }
     }
 
@@ -90,7 +90,7 @@ impl Input {
         if area.is_empty() {
             return None;
         }
-        let prompt = clip(look.prompt, usize::from(area.width).saturating_sub(2));
+        let prompt = truncate(look.prompt, usize::from(area.width).saturating_sub(2));
         buf.set_stringn(
             area.x,
             area.y,
@@ -102,7 +102,7 @@ impl Input {
         let room = usize::from(area.width - indent);
         let (x, y) = (area.x + indent, area.y);
         if self.text.is_empty() {
-            let placeholder = clip(look.placeholder, room);
+            let placeholder = truncate(look.placeholder, room);
             buf.set_stringn(x, y, placeholder, room, look.theme.dim);
             return (room > 0).then_some(Position { x, y });
         }
@@ -145,18 +145,18 @@ impl Input {
             .unwrap_or(self.text.len())
     }
 
-    fn move_to(&mut self, at: usize) -> Typed {
+    fn move_to(&mut self, at: usize) -> InputEffect {
         self.cursor = at;
-        Typed::Moved
+        InputEffect::Moved
     }
 
-    fn cut(&mut self, from: usize, to: usize) -> Typed {
+    fn cut(&mut self, from: usize, to: usize) -> InputEffect {
         if from >= to {
-            return Typed::Moved;
+            return InputEffect::Moved;
         }
         self.text.replace_range(from..to, "");
         self.cursor = self.boundary_from(from);
-        Typed::Changed
+        InputEffect::Changed
     }
 
     fn before(&self) -> usize {

@@ -57,7 +57,7 @@ impl Cursor {
     }
 
     /// Moves by this many rows in a list of `length` rows and stops at its ends.
-    pub fn roll(&mut self, rows: isize, length: usize) {
+    pub fn scroll_by(&mut self, rows: isize, length: usize) {
         let last = length.saturating_sub(1);
         self.selected = self.selected.saturating_add_signed(rows).min(last);
     }

@@ -9,7 +9,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
 use super::panel::two_sides;
-use super::picker::{Item, Outfit, Picked, Picker, Prompt};
+use super::picker::{Item, Picked, Picker, PickerFrame, Prompt};
 use super::search::Matching;
 use super::{Choice, Overlay, Step};
 use crate::Theme;
@@ -21,10 +21,10 @@ const NOT_CURRENT: &str = "  ";
 
 /// Lets the user choose a model.
 pub(crate) struct ModelPicker {
-    picker: Picker<Row>,
+    picker: Picker<ModelRow>,
 }
 
-struct Row {
+struct ModelRow {
     model: Arc<Model>,
     is_current: bool,
     /// Columns of the widest name and the widest price, so that all rows align.
@@ -52,7 +52,7 @@ impl ModelPicker {
             prices.max().unwrap_or_default(),
         );
         let selected = models.iter().position(|model| is_current(model));
-        let rows = models.into_iter().map(|model| Row {
+        let rows = models.into_iter().map(|model| ModelRow {
             is_current: is_current(&model),
             model,
             widest,
@@ -63,7 +63,7 @@ impl ModelPicker {
     }
 }
 
-impl Item for Row {
+impl Item for ModelRow {
     fn words(&self) -> String {
         let Model {
             provider, id, name, ..
@@ -127,7 +127,7 @@ impl Overlay for ModelPicker {
     }
 
     fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme) -> Option<Position> {
-        let outfit = Outfit {
+        let outfit = PickerFrame {
             title: "Model",
             note: "$ per million in/out",
             empty: "no model can be asked: give a provider a key; `pinion models` tells how",
@@ -139,10 +139,10 @@ impl Overlay for ModelPicker {
 
 /// Lets the user choose a level of thinking.
 pub(crate) struct ThinkingPicker {
-    picker: Picker<Level>,
+    picker: Picker<LevelRow>,
 }
 
-struct Level {
+struct LevelRow {
     level: ThinkingLevel,
     is_current: bool,
 }
@@ -150,7 +150,7 @@ struct Level {
 impl ThinkingPicker {
     /// Creates a picker in which `current` is marked.
     pub fn new(levels: &[ThinkingLevel], current: ThinkingLevel) -> Self {
-        let rows = levels.iter().map(|&level| Level {
+        let rows = levels.iter().map(|&level| LevelRow {
             level,
             is_current: level == current,
         });
@@ -161,7 +161,7 @@ impl ThinkingPicker {
     }
 }
 
-impl Item for Level {
+impl Item for LevelRow {
     fn words(&self) -> String {
         self.level.as_str().to_owned()
     }
@@ -199,7 +199,7 @@ impl Overlay for ThinkingPicker {
     }
 
     fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme) -> Option<Position> {
-        let outfit = Outfit {
+        let outfit = PickerFrame {
             title: "Thinking",
             note: "",
             empty: "this model does not think",

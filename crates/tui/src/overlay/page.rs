@@ -8,7 +8,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
 use super::models::tokens;
-use super::panel::{Cover, Panel};
+use super::panel::{Panel, PanelSize};
 use super::{Overlay, Step};
 use crate::keys::Section;
 use crate::text::{one_line, width, wrap_hanging};
@@ -17,14 +17,14 @@ use crate::{Abilities, Theme};
 /// A page that scrolls.
 pub(crate) struct Page {
     title: &'static str,
-    rows: Vec<Row>,
+    rows: Vec<PageRow>,
     top: usize,
     /// The largest `top`, and the number of visible lines, at the last drawing.
     lowest: usize,
     shown: usize,
 }
 
-enum Row {
+enum PageRow {
     Heading(String),
     /// A term and its description.
     Pair(String, String),
@@ -46,18 +46,18 @@ impl Page {
         for section in Section::ALL {
             let mut bindings = section.bindings(abilities).peekable();
             if bindings.peek().is_some() {
-                rows.push(Row::Heading(section.title().to_owned()));
+                rows.push(PageRow::Heading(section.title().to_owned()));
             }
-            rows.extend(
-                bindings.map(|binding| Row::Pair(binding.keys.join(", "), binding.does.to_owned())),
-            );
+            rows.extend(bindings.map(|binding| {
+                PageRow::Pair(binding.keys.join(", "), binding.description.to_owned())
+            }));
         }
         if !commands.is_empty() {
-            rows.push(Row::Heading("Commands".to_owned()));
+            rows.push(PageRow::Heading("Commands".to_owned()));
             rows.extend(
                 commands
                     .iter()
-                    .map(|command| Row::Pair(one_line(&command.name), one_line(&command.does))),
+                    .map(|command| PageRow::Pair(one_line(&command.name), one_line(&command.does))),
             );
         }
         Self::new("Help", rows)
@@ -65,8 +65,8 @@ impl Page {
 
     /// The statistics of a session.
     pub fn stats(stats: &Stats, name: Option<&str>, model: Option<&Model>) -> Self {
-        let mut rows = vec![Row::Heading("Session".to_owned())];
-        let mut pair = |what: &str, value: String| rows.push(Row::Pair(what.to_owned(), value));
+        let mut rows = vec![PageRow::Heading("Session".to_owned())];
+        let mut pair = |what: &str, value: String| rows.push(PageRow::Pair(what.to_owned(), value));
         if let Some(name) = name {
             pair("name", one_line(name));
         }
@@ -90,8 +90,8 @@ impl Page {
             pair("context", fill);
         }
         pair("cost", format!("${:.4}", stats.cost));
-        rows.push(Row::Heading("Messages".to_owned()));
-        let mut pair = |what: &str, value: String| rows.push(Row::Pair(what.to_owned(), value));
+        rows.push(PageRow::Heading("Messages".to_owned()));
+        let mut pair = |what: &str, value: String| rows.push(PageRow::Pair(what.to_owned(), value));
         for (what, count) in [
             ("yours", stats.user_messages),
             ("answers", stats.assistant_messages),
@@ -101,8 +101,8 @@ impl Page {
         ] {
             pair(what, count.to_string());
         }
-        rows.push(Row::Heading("Tokens".to_owned()));
-        let mut pair = |what: &str, value: String| rows.push(Row::Pair(what.to_owned(), value));
+        rows.push(PageRow::Heading("Tokens".to_owned()));
+        let mut pair = |what: &str, value: String| rows.push(PageRow::Pair(what.to_owned(), value));
         for (what, count) in [
             ("in", stats.tokens.input),
             ("out", stats.tokens.output),
@@ -115,7 +115,7 @@ impl Page {
         Self::new("Statistics", rows)
     }
 
-    fn new(title: &'static str, rows: Vec<Row>) -> Self {
+    fn new(title: &'static str, rows: Vec<PageRow>) -> Self {
         Self {
             title,
             rows,
@@ -127,21 +127,21 @@ impl Page {
 
     fn lines(&self, columns: u16, theme: &Theme) -> Vec<Line<'static>> {
         let names = self.rows.iter().filter_map(|row| match row {
-            Row::Pair(name, _) => Some(width(name)),
-            Row::Heading(_) => None,
+            PageRow::Pair(name, _) => Some(width(name)),
+            PageRow::Heading(_) => None,
         });
         let most = usize::from(columns) / 2;
         let indent = names.filter(|&name| name <= most).max().unwrap_or_default() + 2;
         let mut lines = Vec::new();
         for row in &self.rows {
             match row {
-                Row::Heading(title) => {
+                PageRow::Heading(title) => {
                     if !lines.is_empty() {
                         lines.push(Line::default());
                     }
                     lines.push(Line::styled(title.clone(), theme.heading));
                 }
-                Row::Pair(name, text) => {
+                PageRow::Pair(name, text) => {
                     let gap = " ".repeat(indent);
                     let padding = indent.saturating_sub(width(name)).max(2);
                     let first = [
@@ -183,7 +183,7 @@ impl Overlay for Page {
     fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme) -> Option<Position> {
         let columns = area.intersection(buf.area).width;
         let lines = self.lines(columns, theme);
-        let room = Cover::All.room(area).min(lines.len());
+        let room = PanelSize::All.room(area).min(lines.len());
         self.shown = room;
         self.lowest = lines.len() - room;
         self.top = self.top.min(self.lowest);
@@ -195,7 +195,7 @@ impl Overlay for Page {
             title: self.title,
             note: &note,
             hints: &[("↑↓ PgUp PgDn", "scroll"), ("Esc", "close")],
-            cover: Cover::All,
+            size: PanelSize::All,
         };
         let content = panel.draw(area, buf, theme, lines.len());
         for (row, line) in content.rows().zip(lines.iter().skip(self.top)) {

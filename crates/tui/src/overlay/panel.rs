@@ -8,11 +8,11 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Widget};
 
 use crate::Theme;
-use crate::text::{clip, width};
+use crate::text::{truncate, width};
 use crate::theme::on_rule;
 
 /// Screen height from which the line of keys is shown.
-const ROOM_FOR_HINTS: u16 = 6;
+const MIN_HEIGHT_FOR_HINTS: u16 = 6;
 
 /// The decoration around the content of an overlay.
 #[derive(Debug, Clone, Copy)]
@@ -24,12 +24,12 @@ pub(crate) struct Panel<'a> {
     /// Keys and their effects, the most important first.
     pub hints: &'a [(&'a str, &'a str)],
     /// The part of the screen it may take.
-    pub cover: Cover,
+    pub size: PanelSize,
 }
 
 /// The part of the screen that a panel may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cover {
+pub(crate) enum PanelSize {
     /// Part of the conversation stays visible where possible.
     Part,
     /// As much as it needs.
@@ -49,7 +49,7 @@ impl Panel<'_> {
         let wanted = u16::try_from(rows).unwrap_or(u16::MAX).max(1);
         let height = wanted
             .saturating_add(around)
-            .min(self.cover.most(screen.height));
+            .min(self.size.most(screen.height));
         let area = Rect {
             y: screen.bottom() - height,
             height,
@@ -75,9 +75,9 @@ impl Panel<'_> {
             return;
         };
         let beside_title = room.saturating_sub(width(self.title) + 3);
-        let note = clip(self.note, beside_title.max(room / 3));
+        let note = truncate(self.note, beside_title.max(room / 3));
         let taken = if note.is_empty() { 0 } else { width(&note) + 3 };
-        let title = clip(self.title, room.saturating_sub(taken));
+        let title = truncate(self.title, room.saturating_sub(taken));
         if !title.is_empty() {
             buf.set_stringn(
                 area.x + 2,
@@ -113,10 +113,10 @@ impl Panel<'_> {
 
 /// Rows of the frame.
 fn around(screen: Rect) -> u16 {
-    1 + u16::from(screen.height >= ROOM_FOR_HINTS)
+    1 + u16::from(screen.height >= MIN_HEIGHT_FOR_HINTS)
 }
 
-impl Cover {
+impl PanelSize {
     /// Rows of content that fit.
     pub fn room(self, screen: Rect) -> usize {
         usize::from(self.most(screen.height).saturating_sub(around(screen)))
@@ -178,7 +178,7 @@ pub(crate) fn clipped(spans: Vec<Span<'static>>, room: usize) -> Vec<Span<'stati
         }
         let mut text = span.content.into_owned();
         text.push('…');
-        kept.push(Span::styled(clip(&text, left), span.style));
+        kept.push(Span::styled(truncate(&text, left), span.style));
         break;
     }
     kept

@@ -7,9 +7,9 @@ use ratatui::style::Modifier;
 use ratatui::text::Line;
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::input::{self, Input, Typed};
+use super::input::{self, Input, InputEffect};
 use super::list::Cursor;
-use super::panel::{Cover, Panel, draw_row, row_text};
+use super::panel::{Panel, PanelSize, draw_row, row_text};
 use super::search::{Matching, Search};
 use crate::Theme;
 use crate::text::{width, wrap};
@@ -38,7 +38,7 @@ pub(crate) enum Picked {
 
 /// The decoration of a picker.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Outfit<'a> {
+pub(crate) struct PickerFrame<'a> {
     pub title: &'a str,
     /// Text beside the count.
     pub note: &'a str,
@@ -177,18 +177,18 @@ impl<T: Item> Picker<T> {
             return Picked::Stay;
         }
         match self.filter.key(key) {
-            Typed::Changed => {
+            InputEffect::Changed => {
                 self.narrow();
                 Picked::Stay
             }
-            Typed::Moved => Picked::Stay,
-            Typed::Ignored => Picked::Ignored,
+            InputEffect::Moved => Picked::Stay,
+            InputEffect::Ignored => Picked::Ignored,
         }
     }
 
     /// Moves with the wheel, without wrapping around.
     pub fn wheel(&mut self, rows: isize) {
-        self.cursor.roll(rows, self.len());
+        self.cursor.scroll_by(rows, self.len());
     }
 
     /// Adds pasted text to the filter.
@@ -206,7 +206,7 @@ impl<T: Item> Picker<T> {
         screen: Rect,
         buf: &mut Buffer,
         theme: &Theme,
-        outfit: &Outfit<'_>,
+        outfit: &PickerFrame<'_>,
     ) -> Option<Position> {
         let note = self.note(outfit.note);
         let mut hints = vec![("↑↓", "move"), ("Enter", "choose"), ("Esc", "close")];
@@ -215,7 +215,7 @@ impl<T: Item> Picker<T> {
             title: outfit.title,
             note: &note,
             hints: &hints,
-            cover: Cover::Part,
+            size: PanelSize::Part,
         };
         // The panel does not shrink while the list does.
         let mut rows = self.rows();

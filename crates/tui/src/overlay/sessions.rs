@@ -10,57 +10,57 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
-use super::panel::{Cover, Panel, two_sides};
-use super::picker::{Item, Outfit, Picked, Picker};
+use super::panel::{Panel, PanelSize, two_sides};
+use super::picker::{Item, Picked, Picker, PickerFrame};
 use super::search::Matching;
 use super::{Choice, Overlay, Step};
 use crate::text::{one_line, width, wrap};
-use crate::{Scope, Theme};
+use crate::{SessionScope, Theme};
 
 /// Characters of a first message that are searched and shown.
-const LONGEST_SHOWN: usize = 500;
+const MAX_SHOWN: usize = 500;
 /// Width from which ages are shown in words.
-const ROOM_FOR_WORDS: u16 = 70;
+const MIN_WIDTH_FOR_WORDS: u16 = 70;
 /// Columns that a directory may take.
-const DIRECTORY: usize = 30;
+const MAX_DIRECTORY_WIDTH: usize = 30;
 
 /// The available sessions, the last used first.
 pub(crate) struct SessionPicker {
-    picker: Picker<Row>,
-    scope: Scope,
-    state: State,
+    picker: Picker<SessionRow>,
+    scope: SessionScope,
+    state: ListingState,
     /// The open session.
     current: Option<PathBuf>,
     now: Millis,
 }
 
-enum State {
+enum ListingState {
     Looking,
     Found,
     Failed(String),
 }
 
-struct Row {
+struct SessionRow {
     info: SessionInfo,
-    scope: Scope,
+    scope: SessionScope,
     is_current: bool,
     now: Millis,
 }
 
 impl SessionPicker {
     /// Creates a picker that waits for the sessions of `scope`; `current` is the open session.
-    pub fn new(scope: Scope, current: Option<PathBuf>) -> Self {
+    pub fn new(scope: SessionScope, current: Option<PathBuf>) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = since.map_or(0, |since| since.as_millis() as Millis);
         Self::at(scope, current, now)
     }
 
     /// Creates a picker with another current time.
-    pub fn at(scope: Scope, current: Option<PathBuf>, now: Millis) -> Self {
+    pub fn at(scope: SessionScope, current: Option<PathBuf>, now: Millis) -> Self {
         Self {
             picker: Picker::new(Vec::new(), Matching::Words),
             scope,
-            state: State::Looking,
+            state: ListingState::Looking,
             current,
             now,
         }
@@ -68,8 +68,8 @@ impl SessionPicker {
 
     fn title(&self) -> &'static str {
         match self.scope {
-            Scope::Project => "Sessions of this directory",
-            Scope::Everywhere => "All sessions",
+            SessionScope::Project => "Sessions of this directory",
+            SessionScope::Everywhere => "All sessions",
         }
     }
 }
@@ -78,10 +78,10 @@ impl Overlay for SessionPicker {
     fn key(&mut self, key: KeyEvent) -> Step {
         if key.code == KeyCode::Tab {
             self.scope = match self.scope {
-                Scope::Project => Scope::Everywhere,
-                Scope::Everywhere => Scope::Project,
+                SessionScope::Project => SessionScope::Everywhere,
+                SessionScope::Everywhere => SessionScope::Project,
             };
-            self.state = State::Looking;
+            self.state = ListingState::Looking;
             self.picker.set_items(Vec::new());
             return Step::Asked(Choice::Sessions(self.scope));
         }
@@ -103,18 +103,18 @@ impl Overlay for SessionPicker {
     fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme) -> Option<Position> {
         let title = self.title();
         let (tab, empty) = match self.scope {
-            Scope::Project => (
+            SessionScope::Project => (
                 "all directories",
                 "no sessions in this directory; Tab shows all",
             ),
-            Scope::Everywhere => ("this directory", "no sessions yet"),
+            SessionScope::Everywhere => ("this directory", "no sessions yet"),
         };
-        if let State::Failed(error) = &self.state {
+        if let ListingState::Failed(error) = &self.state {
             let panel = Panel {
                 title,
                 note: "",
                 hints: &[("Tab", tab), ("Esc", "close")],
-                cover: Cover::Part,
+                size: PanelSize::Part,
             };
             let words = format!("Sessions could not be listed: {}", one_line(error));
             let lines = wrap(Line::styled(words, theme.error), area.width);
@@ -124,8 +124,8 @@ impl Overlay for SessionPicker {
             }
             return None;
         }
-        let is_looking = matches!(self.state, State::Looking);
-        let outfit = Outfit {
+        let is_looking = matches!(self.state, ListingState::Looking);
+        let outfit = PickerFrame {
             title,
             note: "",
             empty: if is_looking {
@@ -138,40 +138,40 @@ impl Overlay for SessionPicker {
         self.picker.draw(area, buf, theme, &outfit)
     }
 
-    fn set_sessions(&mut self, scope: Scope, found: Result<Vec<SessionInfo>, String>) {
+    fn set_sessions(&mut self, scope: SessionScope, found: Result<Vec<SessionInfo>, String>) {
         if scope != self.scope {
             return;
         }
         match found {
-            Err(error) => self.state = State::Failed(error),
+            Err(error) => self.state = ListingState::Failed(error),
             Ok(sessions) => {
-                let rows = sessions.into_iter().map(|info| Row {
+                let rows = sessions.into_iter().map(|info| SessionRow {
                     is_current: self.current.as_ref() == Some(&info.path),
                     info,
                     scope,
                     now: self.now,
                 });
                 self.picker.set_items(rows.collect());
-                self.state = State::Found;
+                self.state = ListingState::Found;
             }
         }
     }
 }
 
-impl Row {
+impl SessionRow {
     fn first_message(&self) -> String {
         let text = &self.info.first_message;
-        let end = text.char_indices().nth(LONGEST_SHOWN);
+        let end = text.char_indices().nth(MAX_SHOWN);
         one_line(&text[..end.map_or(text.len(), |(at, _)| at)])
     }
 }
 
-impl Item for Row {
+impl Item for SessionRow {
     fn words(&self) -> String {
         let name = self.info.name.as_deref().unwrap_or_default();
         let directory = match self.scope {
-            Scope::Project => "",
-            Scope::Everywhere => &self.info.cwd,
+            SessionScope::Project => "",
+            SessionScope::Everywhere => &self.info.cwd,
         };
         format!("{name} {} {directory}", self.first_message())
     }
@@ -194,8 +194,8 @@ impl Item for Row {
             self.info.message_count,
         );
         let room_for_words = match self.scope {
-            Scope::Project => columns >= ROOM_FOR_WORDS,
-            Scope::Everywhere => columns >= ROOM_FOR_WORDS + DIRECTORY as u16,
+            SessionScope::Project => columns >= MIN_WIDTH_FOR_WORDS,
+            SessionScope::Everywhere => columns >= MIN_WIDTH_FOR_WORDS + MAX_DIRECTORY_WIDTH as u16,
         };
         let (age, count) = if room_for_words {
             let noun = if count == 1 { "message " } else { "messages" };
@@ -204,8 +204,8 @@ impl Item for Row {
             (format!("{:>3}", age.letters()), format!("{count:>4}"))
         };
         let mut right = vec![(age, theme.dim), (count, theme.dim)];
-        if self.scope == Scope::Everywhere {
-            let room = DIRECTORY.min(usize::from(columns) / 3);
+        if self.scope == SessionScope::Everywhere {
+            let room = MAX_DIRECTORY_WIDTH.min(usize::from(columns) / 3);
             let directory = tail(&one_line(&self.info.cwd), room);
             let padding = " ".repeat(room.saturating_sub(width(&directory)));
             right.insert(1, (format!("{directory}{padding}"), theme.accent));

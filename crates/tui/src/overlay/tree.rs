@@ -13,18 +13,18 @@ use ratatui::layout::{Position, Rect};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::input::{Input, Typed};
+use super::input::{Input, InputEffect};
 use super::list::Cursor;
 use super::search::{Matching, Search};
-use super::{Choice, Overlay, Step, TreeStep};
+use super::{Choice, Overlay, Step, TreeAction};
 use crate::Theme;
 use crate::text::one_line;
 use entry::Summary;
 use read::Node;
-use rows::{Mode, Row};
+use rows::{TreeMode, TreeRow};
 
 /// Entries above a result that are searched for its call.
-const FURTHEST_CALL: usize = 16;
+const CALL_SEARCH_DEPTH: usize = 16;
 
 /// The entries of a session, to choose one of them.
 pub(crate) struct TreeView {
@@ -35,9 +35,9 @@ pub(crate) struct TreeView {
     leaf: Option<usize>,
     /// The entry marked as the current position: the leaf, or its nearest ancestor that the mode
     /// shows.
-    here: Option<usize>,
-    mode: Mode,
-    rows: Vec<Row>,
+    current: Option<usize>,
+    mode: TreeMode,
+    rows: Vec<TreeRow>,
     /// The largest number of rows so far, so that the panel does not shrink.
     tallest: usize,
     cursor: Cursor,
@@ -72,8 +72,8 @@ impl TreeView {
             nodes,
             path,
             leaf,
-            here: None,
-            mode: Mode::Conversation,
+            current: None,
+            mode: TreeMode::Conversation,
             rows: Vec::new(),
             tallest: 0,
             cursor: Cursor::default(),
@@ -104,7 +104,7 @@ impl TreeView {
         self.rows = rows::rows(&self.nodes, self.mode, found.as_ref());
         self.tallest = self.tallest.max(self.rows.len());
         let mut up = std::iter::successors(self.leaf, |&at| self.nodes[at].parent);
-        self.here = up.find(|&at| self.mode.shows(&self.nodes[at]));
+        self.current = up.find(|&at| self.mode.shows(&self.nodes[at]));
         let mut row_of = vec![None; self.nodes.len()];
         for (row, seen) in self.rows.iter().enumerate() {
             row_of[seen.node] = Some(row);
@@ -138,7 +138,7 @@ impl TreeView {
     /// The call that a result answers; it is above the result, with other results between them.
     fn call_above(&self, at: usize, id: &str) -> Option<Value> {
         let up = std::iter::successors(self.nodes[at].parent, |&at| self.nodes[at].parent);
-        let mut answers = up.take(FURTHEST_CALL).filter(|&at| {
+        let mut answers = up.take(CALL_SEARCH_DEPTH).filter(|&at| {
             let json = self.json_of(at);
             json.contains("\"toolCall\"") && json.contains(id)
         });
@@ -150,18 +150,18 @@ impl TreeView {
         Some(row.node)
     }
 
-    fn choice(&self, at: usize, how: TreeStep) -> Choice {
+    fn choice(&self, at: usize, action: TreeAction) -> Choice {
         let node = &self.nodes[at];
         Choice::Tree {
             entry_id: node.id.clone(),
-            speaker: node.kind.speaker(),
-            how,
+            author: node.kind.author(),
+            action,
         }
     }
 
-    fn choose(&self, how: TreeStep) -> Step {
+    fn choose(&self, action: TreeAction) -> Step {
         match self.selected() {
-            Some(at) => Step::Chosen(self.choice(at, how)),
+            Some(at) => Step::Chosen(self.choice(at, action)),
             None => Step::Stay,
         }
     }
@@ -180,7 +180,7 @@ impl TreeView {
                 self.nodes[at].label.clone_from(&name);
                 self.haystacks.clear();
                 self.lay_out(Some(at));
-                return Step::Asked(self.choice(at, TreeStep::Label(name)));
+                return Step::Asked(self.choice(at, TreeAction::Label(name)));
             }
             _ => {
                 input.key(key);
@@ -200,7 +200,7 @@ impl TreeView {
             KeyCode::Enter => self.typing = Typing::Nowhere,
             _ => {
                 let selected = self.selected();
-                if self.search.key(key) == Typed::Changed {
+                if self.search.key(key) == InputEffect::Changed {
                     self.lay_out(selected);
                 }
             }
@@ -215,9 +215,9 @@ impl TreeView {
             KeyCode::Tab => self.change_mode(),
             KeyCode::Char('o') if control => self.change_mode(),
             KeyCode::Char(_) if control => {}
-            KeyCode::Enter => return self.choose(TreeStep::Jump),
-            KeyCode::Char('s') => return self.choose(TreeStep::JumpWithSummary),
-            KeyCode::Char('f') => return self.choose(TreeStep::Fork),
+            KeyCode::Enter => return self.choose(TreeAction::Jump),
+            KeyCode::Char('s') => return self.choose(TreeAction::JumpWithSummary),
+            KeyCode::Char('f') => return self.choose(TreeAction::Fork),
             KeyCode::Char('l') => {
                 if let Some(at) = self.selected() {
                     let name = self.nodes[at].label.as_deref().unwrap_or_default();
@@ -272,7 +272,7 @@ impl Overlay for TreeView {
     }
 
     fn wheel(&mut self, rows: isize) {
-        self.cursor.roll(rows, self.rows.len());
+        self.cursor.scroll_by(rows, self.rows.len());
     }
 
     fn paste(&mut self, text: &str) {

@@ -12,7 +12,7 @@ use crate::text::{one_line, sanitise};
 use crate::transcript::{Fold, changes, elapsed, image, split_ending, subject};
 
 /// Lines of tool output that are printed while folded.
-const SHORT: usize = 5;
+const FOLDED_LINES: usize = 5;
 
 impl PlainPrinter {
     pub(super) fn tool_line(&mut self, name: &str, subject: &str) {
@@ -97,7 +97,7 @@ impl PlainPrinter {
         let clean = sanitise(text.trim_end());
         let lines: Vec<&str> = clean.lines().collect();
         let shown = match self.tools {
-            Fold::Folded if lines.len() > SHORT + 1 => SHORT,
+            Fold::Folded if lines.len() > FOLDED_LINES + 1 => FOLDED_LINES,
             _ => lines.len(),
         };
         let left_out = lines.len() - shown;

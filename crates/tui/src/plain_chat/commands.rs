@@ -35,7 +35,7 @@ const HELP_WITH_TURNS: &str = "\
 
 impl PlainChat {
     /// Runs `text` if it is a command of the chat. Returns whether it was.
-    pub(super) fn own_command(&mut self, text: &str) -> bool {
+    pub(super) fn run_built_in(&mut self, text: &str) -> bool {
         let (name, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         let rest = rest.trim();
         let some = || Some(rest.to_owned()).filter(|rest| !rest.is_empty());
@@ -57,7 +57,7 @@ impl PlainChat {
             "/model" => self.model(rest),
             "/thinking" => self.thinking(rest),
             "/name" => self.done(Command::SetName(rest.to_owned()), "Named."),
-            "/compact" => self.tell(Command::Compact {
+            "/compact" => self.send(Command::Compact {
                 instructions: some(),
             }),
             "/export" => self.export(some()),
@@ -70,7 +70,7 @@ impl PlainChat {
                 "A new session begins.",
             ),
             "/clone" => self.done(Command::CloneSession, "This is the copy."),
-            _ => match elsewhere(name) {
+            _ => match alternative(name) {
                 Some(words) => {
                     self.notice(NoticeKind::Information, words);
                     self.show_prompt();
@@ -108,8 +108,8 @@ impl PlainChat {
     }
 
     /// Reports whether a line calls an unknown command and is typed for the first time.
-    pub(super) fn is_doubtful(&mut self, text: &str) -> bool {
-        let before = self.doubted.take();
+    pub(super) fn is_unknown_command(&mut self, text: &str) -> bool {
+        let before = self.unknown_line.take();
         let (Some(commands), Some(name)) = (&self.commands, called(text)) else {
             return false;
         };
@@ -118,7 +118,7 @@ impl PlainChat {
         }
         let words = format!("There is no command /{name}. The same line again is sent.");
         self.notice(NoticeKind::Information, &words);
-        self.doubted = Some(text.to_owned());
+        self.unknown_line = Some(text.to_owned());
         true
     }
 
@@ -205,7 +205,7 @@ fn refused(name: &str) -> Option<Command> {
 }
 
 /// Explains what to do instead of a command that needs the whole screen.
-fn elsewhere(name: &str) -> Option<&'static str> {
+fn alternative(name: &str) -> Option<&'static str> {
     Some(match name {
         "/resume" => {
             "Leave, and start with --resume, which lists the sessions of this directory, or with --session and an id from `pinion sessions list`."

@@ -5,10 +5,10 @@ use pinion_session::SessionInfo;
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::{Feed, Scope, feed};
+use crate::{Feed, SessionScope, feed};
 
 /// A host with an empty session that records the answers to dialogs.
-struct Quiet {
+struct TestHost {
     abilities: Abilities,
     answered: Mutex<Vec<(String, Value)>>,
     /// The commands received, without queries.
@@ -34,7 +34,7 @@ impl Quiet {
     }
 }
 
-impl Host for Quiet {
+impl Host for TestHost {
     fn send(&self, command: Command, reply: Reply) {
         match command {
             Command::GetMessages => return reply.send(Ok(Answer::Messages(Vec::new()))),
@@ -67,7 +67,10 @@ impl Host for Quiet {
             .push((id.to_owned(), Value::Object(response)));
     }
 
-    fn sessions(&self, _scope: Scope) -> BoxFuture<'static, Result<Vec<SessionInfo>, String>> {
+    fn sessions(
+        &self,
+        _scope: SessionScope,
+    ) -> BoxFuture<'static, Result<Vec<SessionInfo>, String>> {
         Box::pin(async { Ok(Vec::new()) })
     }
 
@@ -78,9 +81,9 @@ impl Host for Quiet {
 
 /// Collects the printed text.
 #[derive(Clone, Default)]
-struct Paper(Arc<Mutex<Vec<u8>>>);
+struct Printed(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Paper {
+impl Write for Printed {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -91,7 +94,7 @@ impl Write for Paper {
     }
 }
 
-impl Paper {
+impl Printed {
     fn text(&self) -> String {
         String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
     }
@@ -103,8 +106,8 @@ impl Paper {
     }
 }
 
-struct Talk {
-    host: Arc<Quiet>,
+struct TestChat {
+    host: Arc<TestHost>,
     feed: Feed,
     paper: Paper,
     keyboard: mpsc::Sender<String>,
@@ -112,7 +115,7 @@ struct Talk {
 
 /// Runs a plain chat beside `talk`, which reads the output and types. Returns the printed text and
 /// the answers.
-async fn talked(talk: impl AsyncFnOnce(&Talk)) -> (String, Vec<(String, Value)>) {
+async fn talked(talk: impl AsyncFnOnce(&TestChat)) -> (String, Vec<(String, Value)>) {
     talked_with(Abilities::Session, &[], talk).await
 }
 
@@ -120,23 +123,23 @@ async fn talked(talk: impl AsyncFnOnce(&Talk)) -> (String, Vec<(String, Value)>)
 async fn talked_with(
     abilities: Abilities,
     texts: &[&str],
-    talk: impl AsyncFnOnce(&Talk),
+    talk: impl AsyncFnOnce(&TestChat),
 ) -> (String, Vec<(String, Value)>) {
     let (feed, reader) = feed();
     let (keyboard, input) = mpsc::channel(TYPED);
     let host = Arc::new(Quiet::new(abilities));
     let paper = Paper::default();
     let options = PlainOptions {
-        output: Box::new(paper.clone()),
+        output: Box::new(output.clone()),
         input,
         texts: texts.iter().map(|&text| text.to_owned()).collect(),
         images: Vec::new(),
     };
     let chat = plain_chat(options, Arc::clone(&host) as _, reader);
-    let other = Talk {
+    let other = TestChat {
         host: Arc::clone(&host),
         feed,
-        paper,
+        output,
         keyboard,
     };
     let both = async {
@@ -146,20 +149,20 @@ async fn talked_with(
     let (ended, ()) = tokio::join!(chat, both);
     assert_eq!(ended.unwrap().exit_code, 0);
     let answers = host.answered.lock().unwrap().clone();
-    (other.paper.text(), answers)
+    (other.output.text(), answers)
 }
 
-fn asks(talk: &Talk, id: &str, members: Value) {
+fn asks(talk: &TestChat, id: &str, members: Value) {
     let mut record = json!({"type": "extension_ui_request", "id": id});
     for (name, value) in members.as_object().unwrap() {
         record[name] = value.clone();
     }
-    assert!(talk.feed.tell(Incoming::Record(record.to_string())));
+    assert!(talk.feed.send(Incoming::Record(record.to_string())));
 }
 
 #[tokio::test]
 async fn questions_are_answered_with_lines_in_their_turn() {
-    let (printed, answers) = talked(async |talk: &Talk| {
+    let (printed, answers) = talked(async |talk: &TestChat| {
         asks(
             talk,
             "a",
@@ -170,11 +173,11 @@ async fn questions_are_answered_with_lines_in_their_turn() {
             "b",
             json!({"method": "confirm", "title": "Sure?", "message": "All of it"}),
         );
-        talk.paper.shows("1. One").await;
+        talk.output.shows("1. One").await;
         for line in ["7", "2"] {
             talk.keyboard.try_send(line.to_owned()).unwrap();
         }
-        talk.paper.shows("All of it").await;
+        talk.output.shows("All of it").await;
         for line in ["perhaps", "no"] {
             talk.keyboard.try_send(line.to_owned()).unwrap();
         }
@@ -197,7 +200,7 @@ async fn questions_are_answered_with_lines_in_their_turn() {
 #[tokio::test]
 async fn what_extensions_say_is_printed_harmless_and_answered_as_it_was() {
     let evil = "x\u{1b}]0;owned\u{7}\u{1b}[2J";
-    let (printed, answers) = talked(async |talk: &Talk| {
+    let (printed, answers) = talked(async |talk: &TestChat| {
         let question = json!({"method": "select", "title": evil, "options": [evil, "b"]});
         asks(talk, "a", question);
         talk.paper.shows("2. b").await;
@@ -210,15 +213,15 @@ async fn what_extensions_say_is_printed_harmless_and_answered_as_it_was() {
 
 #[tokio::test]
 async fn a_question_begins_on_its_own_line() {
-    let (printed, _) = talked(async |talk: &Talk| {
+    let (printed, _) = talked(async |talk: &TestChat| {
         let run = Arc::new(pinion_agent::ToolRun {
             call_id: "1".into(),
             name: "bash".into(),
             arguments: json!({"command": "rm notes.txt"}),
         });
-        talk.feed.tell(Incoming::Event(Event::AgentStart));
-        talk.feed.tell(Incoming::Event(Event::ToolStart(run)));
-        talk.paper.shows("rm notes.txt").await;
+        talk.feed.send(Incoming::Event(Event::AgentStart));
+        talk.feed.send(Incoming::Event(Event::ToolStart(run)));
+        talk.output.shows("rm notes.txt").await;
         asks(
             talk,
             "a",
@@ -235,7 +238,7 @@ async fn a_question_begins_on_its_own_line() {
     );
 }
 
-impl Talk {
+impl TestChat {
     fn say(&self, line: &str) {
         self.keyboard.try_send(line.to_owned()).unwrap();
     }
@@ -251,16 +254,16 @@ impl Talk {
 #[tokio::test]
 async fn shell_commands_can_be_stopped() {
     for way in ["/stop", "Ctrl-C"] {
-        let (printed, _) = talked(async |talk: &Talk| {
-            talk.paper.shows(">").await;
+        let (printed, _) = talked(async |talk: &TestChat| {
+            talk.output.shows(">").await;
             talk.say("!sleep 1000");
             talk.asks("Bash").await;
             match way {
                 "/stop" => talk.say("/stop"),
-                _ => drop(talk.feed.tell(Incoming::End(INTERRUPTED))),
+                _ => drop(talk.feed.send(Incoming::End(INTERRUPTED))),
             }
             talk.asks("AbortBash").await;
-            talk.paper.shows("sleep 1000").await;
+            talk.output.shows("sleep 1000").await;
         })
         .await;
         assert!(printed.trim_end().ends_with('>'), "{way}: {printed}");
@@ -269,26 +272,30 @@ async fn shell_commands_can_be_stopped() {
 
 #[tokio::test]
 async fn what_waits_and_is_not_said_is_told() {
-    let (printed, _) = talked_with(Abilities::Session, &["one", "two"], async |talk: &Talk| {
-        talk.asks("one").await;
-        talk.feed.tell(Incoming::Event(Event::AgentStart));
-        talk.say("/stop");
-        talk.asks("Abort").await;
-        talk.feed
-            .tell(Incoming::Event(Event::Settled { aborted: true }));
-        talk.paper.shows("> ").await;
-    })
+    let (printed, _) = talked_with(
+        Abilities::Session,
+        &["one", "two"],
+        async |talk: &TestChat| {
+            talk.asks("one").await;
+            talk.feed.send(Incoming::Event(Event::AgentStart));
+            talk.say("/stop");
+            talk.asks("Abort").await;
+            talk.feed
+                .send(Incoming::Event(Event::Settled { aborted: true }));
+            talk.output.shows("> ").await;
+        },
+    )
     .await;
     assert!(printed.contains("Not said: two"), "{printed}");
 }
 
 #[tokio::test]
 async fn commands_of_the_screen_say_what_to_do_instead() {
-    let (printed, _) = talked(async |talk: &Talk| {
+    let (printed, _) = talked(async |talk: &TestChat| {
         for line in ["/resume", "/tree", "/copy"] {
             talk.say(line);
         }
-        talk.paper.shows("clipboard").await;
+        talk.output.shows("clipboard").await;
         let asked = talk.host.asked.lock().unwrap().clone();
         assert!(asked.is_empty(), "{asked:?}");
     })
@@ -300,7 +307,7 @@ async fn commands_of_the_screen_say_what_to_do_instead() {
 
 #[tokio::test]
 async fn a_command_with_turns_says_what_it_cannot_do() {
-    let (printed, _) = talked_with(Abilities::Turns, &[], async |talk: &Talk| {
+    let (printed, _) = talked_with(Abilities::Turns, &[], async |talk: &TestChat| {
         talk.say("/model openai/gpt-4o");
         talk.asks("CycleModel").await;
         talk.say("/compact");
@@ -314,10 +321,10 @@ async fn a_command_with_turns_says_what_it_cannot_do() {
 
 #[tokio::test]
 async fn what_extensions_show_is_printed_in_the_next_pause() {
-    let show = |talk: &Talk, members: Value| asks(talk, "x", members);
-    let (printed, _) = talked(async |talk: &Talk| {
-        talk.paper.shows("> ").await;
-        talk.feed.tell(Incoming::Event(Event::AgentStart));
+    let show = |talk: &TestChat, members: Value| asks(talk, "x", members);
+    let (printed, _) = talked(async |talk: &TestChat| {
+        talk.output.shows("> ").await;
+        talk.feed.send(Incoming::Event(Event::AgentStart));
         for percent in 0..100 {
             let text = format!("{percent}% done");
             show(
@@ -334,8 +341,8 @@ async fn what_extensions_show_is_printed_in_the_next_pause() {
             json!({"method": "set_editor_text", "text": "say this"}),
         );
         let settled = Event::Settled { aborted: false };
-        talk.feed.tell(Incoming::Event(settled));
-        talk.paper.shows("widget").await;
+        talk.feed.send(Incoming::Event(settled));
+        talk.output.shows("widget").await;
     })
     .await;
     assert!(
@@ -347,10 +354,10 @@ async fn what_extensions_show_is_printed_in_the_next_pause() {
 
 #[tokio::test]
 async fn a_mistyped_command_is_sent_when_it_is_typed_again() {
-    let (printed, _) = talked(async |talk: &Talk| {
-        talk.paper.shows("> ").await;
+    let (printed, _) = talked(async |talk: &TestChat| {
+        talk.output.shows("> ").await;
         talk.say("/reveiw it");
-        talk.paper.shows("There is no command /reveiw.").await;
+        talk.output.shows("There is no command /reveiw.").await;
         assert!(talk.host.asked.lock().unwrap().is_empty());
         talk.say("/reveiw it");
         talk.asks("/reveiw it").await;

@@ -16,9 +16,9 @@ const ANSWER: &str = "11;";
 /// Characters of the longest answer.
 const LONGEST: usize = 80;
 /// Time for which a key may be held back because it may begin an answer.
-const HOLD: Duration = Duration::from_millis(50);
+const KEY_HOLD_TIME: Duration = Duration::from_millis(50);
 /// Time that the rest of an answer may take.
-const HOLD_ANSWER: Duration = Duration::from_secs(1);
+const ANSWER_HOLD_TIME: Duration = Duration::from_secs(1);
 
 /// Reads the background from `COLORFGBG`, which some terminals set.
 pub fn named_background() -> Option<Background> {
@@ -69,8 +69,12 @@ impl BackgroundQuery {
     }
 
     /// Time for which keys may be held back.
-    pub fn patience(&self) -> Duration {
-        if self.is_answer() { HOLD_ANSWER } else { HOLD }
+    pub fn hold_time(&self) -> Duration {
+        if self.is_answer() {
+            ANSWER_HOLD_TIME
+        } else {
+            KEY_HOLD_TIME
+        }
     }
 
     /// Releases the held keys after the time has passed. An incomplete answer is dropped.
@@ -84,7 +88,7 @@ impl BackgroundQuery {
     /// Sorts the next event of the terminal.
     pub fn sort(&mut self, event: Event) -> Sorted {
         let Some(key) = event.as_key_event() else {
-            return self.give_back(event);
+            return self.release_with(event);
         };
         let end = std::mem::take(&mut self.end);
         if self.held.is_empty() {
@@ -109,12 +113,12 @@ impl BackgroundQuery {
             }
         }
         match key.code {
-            KeyCode::Char(char) if self.may_go_on(char) => {
+            KeyCode::Char(char) if self.may_continue(char) => {
                 self.text.push(char);
                 self.held.push(event);
                 Sorted::Held
             }
-            _ => self.give_back(event),
+            _ => self.release_with(event),
         }
     }
 
@@ -122,7 +126,7 @@ impl BackgroundQuery {
         self.text.starts_with(ANSWER)
     }
 
-    fn may_go_on(&self, char: char) -> bool {
+    fn may_continue(&self, char: char) -> bool {
         let expected = ANSWER.chars().nth(self.text.len());
         self.is_answer() || expected == Some(char)
     }
@@ -136,7 +140,7 @@ impl BackgroundQuery {
         }
     }
 
-    fn give_back(&mut self, event: Event) -> Sorted {
+    fn release_with(&mut self, event: Event) -> Sorted {
         let mut keys = self.release();
         keys.push(event);
         Sorted::Keys(keys)

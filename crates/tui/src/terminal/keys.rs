@@ -19,10 +19,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 /// Milliseconds after which the thread notices that the reader was dropped.
-const LOOK: u16 = 200;
+const POLL_INTERVAL_MS: u16 = 200;
 /// Time to wait for the next byte of an escape sequence. crossterm returns nothing, not even
 /// buffered input, once this time is over, so it must not be zero.
-const GLANCE: Duration = Duration::from_millis(10);
+const ESCAPE_TIMEOUT: Duration = Duration::from_millis(10);
 
 /// Keys that may wait for the chat. The thread reads no more of them meanwhile, so that the terminal holds the rest.
 const WAITING_KEYS: usize = 1024;
@@ -77,16 +77,16 @@ impl Drop for Keys {
 
 fn read_until_gone(terminal: &OwnedFd, sender: &mpsc::Sender<Event>, wanted: &AtomicBool) {
     while wanted.load(Ordering::Relaxed) {
-        let mut looked = [PollFd::new(terminal.as_fd(), PollFlags::POLLIN)];
-        match poll(&mut looked, PollTimeout::from(LOOK)) {
+        let mut polled = [PollFd::new(terminal.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut polled, PollTimeout::from(POLL_INTERVAL_MS)) {
             Err(Errno::EINTR) => continue,
             // crossterm may also hold buffered input.
             Ok(_) => {}
             Err(_) => return,
         }
-        let seen = looked[0].revents().unwrap_or(PollFlags::POLLERR);
+        let events_seen = polled[0].revents().unwrap_or(PollFlags::POLLERR);
         let gone = PollFlags::POLLHUP | PollFlags::POLLERR | PollFlags::POLLNVAL;
-        if seen.intersects(gone) || !wanted.load(Ordering::Relaxed) {
+        if events_seen.intersects(gone) || !wanted.load(Ordering::Relaxed) {
             return;
         }
         if take_all(sender).is_err() {
@@ -98,7 +98,7 @@ fn read_until_gone(terminal: &OwnedFd, sender: &mpsc::Sender<Event>, wanted: &At
 /// Hands on what can be read now; an error when there is no more to come, or nobody to take it.
 fn take_all(sender: &mpsc::Sender<Event>) -> Result<(), ()> {
     loop {
-        let event = match crossterm::event::poll(GLANCE) {
+        let event = match crossterm::event::poll(ESCAPE_TIMEOUT) {
             Ok(false) => return Ok(()),
             Ok(true) => crossterm::event::read(),
             Err(error) => Err(error),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 /// Time that the terminal may take to read the last frame before it is given up.
-const PATIENCE: Duration = Duration::from_millis(500);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Pages that may wait to be written. A frame is drawn only when none waits, so that this leaves room for what the user
 /// copies; more than that is refused.
@@ -17,11 +17,11 @@ const WAITING_PAGES: usize = 16;
 
 /// Bytes that become one write.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Page(Arc<Mutex<Vec<u8>>>);
+pub(super) struct FrameBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl Page {
+impl FrameBuffer {
     pub fn push(&self, bytes: &[u8]) {
-        self.with(|page| page.extend_from_slice(bytes));
+        self.with(|buffer| buffer.extend_from_slice(bytes));
     }
 
     pub fn take(&self) -> Vec<u8> {
@@ -33,20 +33,20 @@ impl Page {
     }
 }
 
-impl Write for Page {
+impl Write for FrameBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.push(bytes);
         Ok(bytes.len())
     }
 
-    /// Does nothing: the page is written when the frame is complete.
+    /// Does nothing: the buffer is written when the frame is complete.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct OutputState {
     /// Pages that are not written yet.
     waiting: AtomicUsize,
     broken: AtomicBool,
@@ -66,8 +66,8 @@ impl Output {
         let state = Arc::new(State::default());
         let told = Arc::clone(&state);
         let write = move || {
-            for page in receiver {
-                if file.write_all(&page).is_err() {
+            for buffer in receiver {
+                if file.write_all(&buffer).is_err() {
                     told.broken.store(true, Ordering::Release);
                 }
                 told.waiting.fetch_sub(1, Ordering::AcqRel);
@@ -113,7 +113,7 @@ impl Output {
 
     /// Waits a limited time until everything is written. Returns whether it was.
     pub fn finish(&self) -> bool {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + SHUTDOWN_TIMEOUT;
         while !self.is_idle() {
             if Instant::now() > until {
                 return false;

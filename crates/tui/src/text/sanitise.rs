@@ -8,14 +8,14 @@ use std::borrow::Cow;
 use unicode_width::UnicodeWidthChar;
 
 /// Cells from one tab stop to the next.
-const TAB: usize = 4;
+const TAB_WIDTH: usize = 4;
 /// Characters after which an unfinished sequence is shown as text.
 const MAX_SEQUENCE: usize = 4096;
 
 /// Removes everything a terminal would act on. Lines end in LF, tabs become spaces, colours are
 /// removed, and characters that change the direction of text become `�`.
 pub fn sanitise(text: &str) -> Cow<'_, str> {
-    if is_harmless(text) {
+    if is_sanitised(text) {
         return Cow::Borrowed(text);
     }
     let mut clean = String::with_capacity(text.len());
@@ -38,7 +38,7 @@ pub fn one_line(text: &str) -> String {
 }
 
 /// Reports whether a text may be shown unchanged.
-pub(crate) fn is_harmless(text: &str) -> bool {
+pub(crate) fn is_sanitised(text: &str) -> bool {
     text.chars()
         .all(|c| matches!(treatment(c), Treatment::Keep))
 }
@@ -46,7 +46,7 @@ pub(crate) fn is_harmless(text: &str) -> bool {
 /// Sanitises a text that arrives in pieces.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Sanitiser {
-    state: State,
+    state: SequenceState,
     /// The sequence read so far, without its introducer.
     held: String,
     /// Cells since the start of the line, for the next tab.
@@ -54,7 +54,7 @@ pub(crate) struct Sanitiser {
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum SequenceState {
     #[default]
     Text,
     /// After a carriage return, which ends the line only if no line feed follows.
@@ -64,9 +64,9 @@ enum State {
     /// In a control sequence, before its last character.
     Control,
     /// In a string for the terminal: a title, a link, an image.
-    Words,
+    TerminalString,
     /// In such a string, after ESC.
-    WordsEscape,
+    TerminalStringEscape,
 }
 
 enum Treatment {
@@ -76,7 +76,7 @@ enum Treatment {
     Tab,
     NewLine,
     Return,
-    Begin(State),
+    Begin(SequenceState),
 }
 
 fn treatment(c: char) -> Treatment {
@@ -85,9 +85,11 @@ fn treatment(c: char) -> Treatment {
         '\t' => Treatment::Tab,
         '\r' => Treatment::Return,
         '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => Treatment::NewLine,
-        '\u{1b}' => Treatment::Begin(State::Escape),
-        '\u{9b}' => Treatment::Begin(State::Control),
-        '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => Treatment::Begin(State::Words),
+        '\u{1b}' => Treatment::Begin(SequenceState::Escape),
+        '\u{9b}' => Treatment::Begin(SequenceState::Control),
+        '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => {
+            Treatment::Begin(SequenceState::TerminalString)
+        }
         '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' => Treatment::Drop,
         '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => Treatment::Mark,
         // Invisible: soft hyphens, direction marks, word joiners, byte order marks, annotations,
@@ -119,7 +121,7 @@ impl Sanitiser {
 
     /// Ends the text: characters held back were not a sequence and are shown.
     pub fn finish(&mut self, out: &mut String) {
-        self.state = State::Text;
+        self.state = SequenceState::Text;
         let held = std::mem::take(&mut self.held);
         for c in held
             .chars()
@@ -131,40 +133,40 @@ impl Sanitiser {
 
     fn push_char(&mut self, c: char, out: &mut String) {
         match self.state {
-            State::Text => self.text(c, out),
-            State::Return => {
-                self.state = State::Text;
+            SequenceState::Text => self.text(c, out),
+            SequenceState::Return => {
+                self.state = SequenceState::Text;
                 if c != '\n' {
                     self.show('\n', out);
                 }
                 self.text(c, out);
             }
-            State::Escape => match c {
-                '[' if self.held.is_empty() => self.hold(c, State::Control, out),
+            SequenceState::Escape => match c {
+                '[' if self.held.is_empty() => self.hold(c, SequenceState::Control, out),
                 ']' | 'P' | 'X' | '^' | '_' if self.held.is_empty() => {
-                    self.hold(c, State::Words, out);
+                    self.hold(c, SequenceState::TerminalString, out);
                 }
-                ' '..='/' => self.hold(c, State::Escape, out),
+                ' '..='/' => self.hold(c, SequenceState::Escape, out),
                 '0'..='~' => self.done(),
                 _ => self.no_sequence(c, out),
             },
-            State::Control => match c {
-                ' '..='?' => self.hold(c, State::Control, out),
+            SequenceState::Control => match c {
+                ' '..='?' => self.hold(c, SequenceState::Control, out),
                 '@'..='~' => self.done(),
                 _ => self.no_sequence(c, out),
             },
-            State::Words => match c {
+            SequenceState::TerminalString => match c {
                 '\u{7}' | '\u{9c}' => self.done(),
-                '\u{1b}' => self.hold(c, State::WordsEscape, out),
+                '\u{1b}' => self.hold(c, SequenceState::TerminalStringEscape, out),
                 '\n' => self.no_sequence(c, out),
-                _ => self.hold(c, State::Words, out),
+                _ => self.hold(c, SequenceState::TerminalString, out),
             },
-            State::WordsEscape => match c {
+            SequenceState::TerminalStringEscape => match c {
                 '\\' => self.done(),
                 // Another sequence begins and ends this one, as in terminals.
                 _ => {
                     self.done();
-                    self.state = State::Escape;
+                    self.state = SequenceState::Escape;
                     self.push_char(c, out);
                 }
             },
@@ -177,10 +179,10 @@ impl Sanitiser {
             Treatment::Drop => {}
             Treatment::Mark => self.show('\u{fffd}', out),
             Treatment::NewLine => self.show('\n', out),
-            Treatment::Return => self.state = State::Return,
+            Treatment::Return => self.state = SequenceState::Return,
             Treatment::Begin(state) => self.state = state,
             Treatment::Tab => {
-                for _ in 0..TAB - self.column % TAB {
+                for _ in 0..TAB_WIDTH - self.column % TAB_WIDTH {
                     self.show(' ', out);
                 }
             }
@@ -195,7 +197,7 @@ impl Sanitiser {
         };
     }
 
-    fn hold(&mut self, c: char, state: State, out: &mut String) {
+    fn hold(&mut self, c: char, state: SequenceState, out: &mut String) {
         self.state = state;
         self.held.push(c);
         if self.held.len() > MAX_SEQUENCE {
@@ -204,7 +206,7 @@ impl Sanitiser {
     }
 
     fn done(&mut self) {
-        self.state = State::Text;
+        self.state = SequenceState::Text;
         self.held.clear();
     }
 
@@ -278,7 +280,7 @@ mod tests {
         fn nothing_is_left_that_a_terminal_obeys(text in nasty()) {
             let clean = sanitise(&text).into_owned();
             prop_assert!(!clean.chars().any(|c| c.is_control() && c != '\n'), "{clean:?}");
-            prop_assert!(is_harmless(&clean));
+            prop_assert!(is_sanitised(&clean));
         }
 
         #[test]

@@ -9,8 +9,8 @@ use pinion_message::{
 };
 
 use super::card::Card;
-use super::ending::{Ending, readable};
-use super::entry::{Kind, Thinking};
+use super::ending::{AnswerEnding, readable};
+use super::entry::{EntryKind, Thinking};
 use super::load::whole;
 use super::prose::Prose;
 use super::waiting::Waiting;
@@ -18,7 +18,7 @@ use super::{NoticeKind, Transcript};
 
 /// The messages and calls in progress.
 #[derive(Default)]
-pub(super) struct Open {
+pub(super) struct InProgress {
     /// The entries of the growing answer's blocks.
     answer: Option<Vec<Option<usize>>>,
     /// Another message that has started.
@@ -154,25 +154,25 @@ impl Transcript {
         match &**message {
             Message::Assistant(answer) => match self.open.answer.take() {
                 Some(blocks) => self.finish_answer(message, answer, &blocks),
-                None => self.take_in(message),
+                None => self.add_message(message),
             },
-            Message::ToolResult(_) => self.take_in_result(message),
+            Message::ToolResult(_) => self.add_result(message),
             _ => match self.open.announced.take() {
                 Some(at) => self.replace(at, whole(message)),
-                None => self.take_in(message),
+                None => self.add_message(message),
             },
         }
     }
 
     fn block_start(&mut self, index: usize, block: &Block) {
         let kind = match block {
-            Block::Text(text) => Kind::Answer(Prose::growing(&text.text)),
-            Block::Thinking(thinking) => Kind::Thinking(Thinking {
+            Block::Text(text) => EntryKind::Answer(Prose::growing(&text.text)),
+            Block::Thinking(thinking) => EntryKind::Thinking(Thinking {
                 prose: Prose::growing(&thinking.thinking),
                 is_growing: true,
                 is_withheld: thinking.redacted == Some(true),
             }),
-            Block::ToolCall(call) => Kind::Card(Box::new(Card::writing(&call.name))),
+            Block::ToolCall(call) => EntryKind::Card(Box::new(Card::writing(&call.name))),
             Block::Image { .. } => return,
         };
         // The transcript may have been rebuilt since the answer began.
@@ -204,9 +204,9 @@ impl Transcript {
             return;
         };
         match &mut self.entries[at].kind {
-            Kind::Answer(prose) => prose.push(delta),
-            Kind::Thinking(thinking) => thinking.prose.push(delta),
-            Kind::Card(card) => card.write(delta),
+            EntryKind::Answer(prose) => prose.push(delta),
+            EntryKind::Thinking(thinking) => thinking.prose.push(delta),
+            EntryKind::Card(card) => card.write(delta),
             _ => {}
         }
     }
@@ -217,14 +217,14 @@ impl Transcript {
         };
         let entry = &mut self.entries[at];
         match (&mut entry.kind, block) {
-            (Kind::Answer(prose), Block::Text(text)) => prose.correct(&text.text),
-            (Kind::Thinking(thinking), Block::Thinking(block)) => {
+            (EntryKind::Answer(prose), Block::Text(text)) => prose.correct(&text.text),
+            (EntryKind::Thinking(thinking), Block::Thinking(block)) => {
                 thinking.prose.correct(&block.thinking);
                 thinking.is_growing = false;
                 thinking.is_withheld = block.redacted == Some(true);
                 entry.touch();
             }
-            (Kind::Card(card), Block::ToolCall(call)) => {
+            (EntryKind::Card(card), Block::ToolCall(call)) => {
                 card.complete(call);
                 entry.touch();
                 // Some providers send the id last.
@@ -257,7 +257,8 @@ impl Transcript {
         if matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted) {
             self.stop_cards();
         }
-        self.open.ending = Ending::of(answer).map(|ending| self.push(Kind::Ending(ending)));
+        self.open.ending =
+            AnswerEnding::of(answer).map(|ending| self.push(EntryKind::Ending(ending)));
     }
 
     /// Turns a streamed block into a part of its message. Returns false if the kinds differ.
@@ -270,13 +271,13 @@ impl Transcript {
     ) -> bool {
         let entry = &mut self.entries[at];
         match (&mut entry.kind, block) {
-            (Kind::Answer(prose), Block::Text(_)) => prose.finish(Arc::clone(message), index),
-            (Kind::Thinking(thinking), Block::Thinking(block)) => {
+            (EntryKind::Answer(prose), Block::Text(_)) => prose.finish(Arc::clone(message), index),
+            (EntryKind::Thinking(thinking), Block::Thinking(block)) => {
                 thinking.prose.finish(Arc::clone(message), index);
                 thinking.is_growing = false;
                 thinking.is_withheld = block.redacted == Some(true);
             }
-            (Kind::Card(card), Block::ToolCall(call)) => {
+            (EntryKind::Card(card), Block::ToolCall(call)) => {
                 card.name.clone_from(&call.name);
                 card.settle(Arc::clone(message), index);
                 self.calls.insert(call.id.as_str().into(), at);
@@ -295,7 +296,7 @@ impl Transcript {
         let Some(entry) = self.entries.get_mut(at) else {
             return false;
         };
-        if let Kind::Ending(ending) = &mut entry.kind {
+        if let EntryKind::Ending(ending) = &mut entry.kind {
             ending.retried();
         }
         entry.touch();
@@ -315,7 +316,7 @@ impl Transcript {
 
     fn wait_for(&mut self, waiting: Waiting) {
         self.stop_waiting();
-        let at = self.push(Kind::Waiting(waiting));
+        let at = self.push(EntryKind::Waiting(waiting));
         self.open.waiting = Some(at);
         self.open.live.push(at);
     }
@@ -335,7 +336,7 @@ impl Transcript {
                 tokens_before: result.tokens_before,
                 timestamp: now_millis(),
             });
-            self.push(Kind::Summary(Arc::new(summary)));
+            self.push(EntryKind::Summary(Arc::new(summary)));
         } else if aborted {
             self.notice(NoticeKind::Information, "Summarising was stopped.");
         } else if let Some(error) = error {
@@ -366,6 +367,6 @@ impl Transcript {
         let entries = &self.entries;
         self.open
             .live
-            .retain(|at| entries.get(*at).is_some_and(|entry| entry.may_go_on()));
+            .retain(|at| entries.get(*at).is_some_and(|entry| entry.is_unfinished()));
     }
 }

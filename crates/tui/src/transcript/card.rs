@@ -22,8 +22,8 @@ const READ_AHEAD: usize = 2 * 1024;
 pub(super) struct Card {
     pub name: String,
     arguments: Arguments,
-    state: State,
-    output: Output,
+    state: CardState,
+    output: CardOutput,
 }
 
 enum Arguments {
@@ -34,7 +34,7 @@ enum Arguments {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum CardState {
     Writing,
     Waiting,
     Running(Instant),
@@ -44,7 +44,7 @@ enum State {
     Stopped,
 }
 
-enum Output {
+enum CardOutput {
     None,
     Live(Arc<ToolOutput>),
     Kept(Arc<Message>),
@@ -59,8 +59,8 @@ impl Card {
                 beginning: String::new(),
                 bytes: 0,
             },
-            state: State::Writing,
-            output: Output::None,
+            state: CardState::Writing,
+            output: CardOutput::None,
         }
     }
 
@@ -69,8 +69,8 @@ impl Card {
         Self {
             name: name.to_owned(),
             arguments: Arguments::In(message, block),
-            state: State::Stopped,
-            output: Output::None,
+            state: CardState::Stopped,
+            output: CardOutput::None,
         }
     }
 
@@ -79,8 +79,8 @@ impl Card {
         Self {
             name: name.to_owned(),
             arguments: Arguments::Written(Value::Null),
-            state: State::Stopped,
-            output: Output::None,
+            state: CardState::Stopped,
+            output: CardOutput::None,
         }
     }
 
@@ -95,8 +95,8 @@ impl Card {
 
     /// Completes the arguments.
     pub fn complete(&mut self, call: &ToolCall) {
-        if self.state == State::Writing {
-            self.state = State::Waiting;
+        if self.state == CardState::Writing {
+            self.state = CardState::Waiting;
         }
         if matches!(self.arguments, Arguments::Writing { .. }) {
             self.arguments = Arguments::Written(call.arguments.clone());
@@ -105,8 +105,8 @@ impl Card {
 
     /// Completes the answer that contains the call.
     pub fn settle(&mut self, message: Arc<Message>, block: usize) {
-        if self.state == State::Writing {
-            self.state = State::Waiting;
+        if self.state == CardState::Writing {
+            self.state = CardState::Waiting;
         }
         if !matches!(self.arguments, Arguments::Of(_)) {
             self.arguments = Arguments::In(message, block);
@@ -115,19 +115,19 @@ impl Card {
 
     pub fn start(&mut self, run: &Arc<ToolRun>, now: Instant) {
         self.arguments = Arguments::Of(Arc::clone(run));
-        self.state = State::Running(now);
-        self.output = Output::None;
+        self.state = CardState::Running(now);
+        self.output = CardOutput::None;
     }
 
     pub fn update(&mut self, output: &Arc<ToolOutput>, now: Instant) {
-        if !matches!(self.state, State::Running(_)) {
-            self.state = State::Running(now);
+        if !matches!(self.state, CardState::Running(_)) {
+            self.state = CardState::Running(now);
         }
-        self.output = Output::Live(Arc::clone(output));
+        self.output = CardOutput::Live(Arc::clone(output));
     }
 
     pub fn end(&mut self, output: &Arc<ToolOutput>, is_error: bool, duration: Option<Duration>) {
-        self.output = Output::Live(Arc::clone(output));
+        self.output = CardOutput::Live(Arc::clone(output));
         self.decide(is_error, duration);
     }
 
@@ -137,40 +137,40 @@ impl Card {
             return;
         };
         let duration = match self.state {
-            State::Done(duration) | State::Failed(duration) => duration,
+            CardState::Done(duration) | CardState::Failed(duration) => duration,
             _ => None,
         };
-        self.output = Output::Kept(Arc::clone(message));
+        self.output = CardOutput::Kept(Arc::clone(message));
         self.decide(result.is_error, duration);
     }
 
     fn decide(&mut self, is_error: bool, duration: Option<Duration>) {
         let is_refused = self.details("approval").is_some();
         self.state = if !is_error {
-            State::Done(duration)
+            CardState::Done(duration)
         } else if is_refused {
-            State::Refused
+            CardState::Refused
         } else {
-            State::Failed(duration)
+            CardState::Failed(duration)
         };
     }
 
     /// Marks the call as stopped unless it has ended.
     pub fn stop(&mut self) {
-        if self.may_go_on() {
-            self.state = State::Stopped;
+        if self.is_unfinished() {
+            self.state = CardState::Stopped;
         }
     }
 
-    pub fn may_go_on(&self) -> bool {
+    pub fn is_unfinished(&self) -> bool {
         matches!(
             self.state,
-            State::Writing | State::Waiting | State::Running(_)
+            CardState::Writing | CardState::Waiting | CardState::Running(_)
         )
     }
 
     pub fn is_running(&self) -> bool {
-        matches!(self.state, State::Writing | State::Running(_))
+        matches!(self.state, CardState::Writing | CardState::Running(_))
     }
 
     fn arguments(&self) -> Cow<'_, Value> {
@@ -191,9 +191,9 @@ impl Card {
 
     fn content(&self) -> (&[Block], Option<&Value>) {
         match &self.output {
-            Output::None => (&[], None),
-            Output::Live(output) => (&output.content, output.details.as_ref()),
-            Output::Kept(message) => match &**message {
+            CardOutput::None => (&[], None),
+            CardOutput::Live(output) => (&output.content, output.details.as_ref()),
+            CardOutput::Kept(message) => match &**message {
                 Message::ToolResult(result) => (&result.content, result.details.as_ref()),
                 _ => (&[], None),
             },
@@ -203,7 +203,7 @@ impl Card {
     /// The blocks that may contain images, once the call has ended.
     pub fn images(&self) -> &[Block] {
         match self.state {
-            State::Done(_) | State::Failed(_) => self.content().0,
+            CardState::Done(_) | CardState::Failed(_) => self.content().0,
             _ => &[],
         }
     }

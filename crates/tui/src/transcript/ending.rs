@@ -9,29 +9,29 @@ use crate::Abilities;
 
 /// The abnormal end of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Ending {
-    kind: EndingKind,
+pub(crate) struct AnswerEnding {
+    kind: EndingReason,
     /// The engine retries the request, so no advice is needed.
     is_retried: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum EndingKind {
+enum EndingReason {
     Aborted,
     Cut,
     Failed(String),
 }
 
-impl Ending {
+impl AnswerEnding {
     /// Returns the abnormal end of this answer, if it has one.
     pub fn of(answer: &AssistantMessage) -> Option<Self> {
         let kind = match answer.stop_reason {
             StopReason::Stop | StopReason::ToolUse => return None,
-            StopReason::Aborted => EndingKind::Aborted,
-            StopReason::Length => EndingKind::Cut,
+            StopReason::Aborted => EndingReason::Aborted,
+            StopReason::Length => EndingReason::Cut,
             StopReason::Error => {
                 let error = answer.error_message.as_deref().unwrap_or("").trim();
-                EndingKind::Failed(readable(error))
+                EndingReason::Failed(readable(error))
             }
         };
         Some(Self {
@@ -48,16 +48,16 @@ impl Ending {
     /// Describes the end, with advice for this host.
     pub fn words(&self, host: Abilities) -> (String, Option<&'static str>) {
         match &self.kind {
-            EndingKind::Aborted => ("Stopped.".into(), None),
-            EndingKind::Cut => (
+            EndingReason::Aborted => ("Stopped.".into(), None),
+            EndingReason::Cut => (
                 "The answer was cut: it reached the model's output limit.".into(),
                 Some("Say \"go on\" to get the rest."),
             ),
-            EndingKind::Failed(error) if error.is_empty() => (
+            EndingReason::Failed(error) if error.is_empty() => (
                 "The request failed, and the provider did not say why.".into(),
                 self.advice("", host),
             ),
-            EndingKind::Failed(error) => (
+            EndingReason::Failed(error) => (
                 format!("The request failed: {error}"),
                 self.advice(error, host),
             ),
@@ -71,10 +71,10 @@ impl Ending {
     pub fn lines(&self, width: u16, look: &Look<'_>) -> Vec<Line<'static>> {
         let theme = look.theme;
         let style = match &self.kind {
-            EndingKind::Aborted => theme.dim,
-            EndingKind::Cut => theme.warning,
-            EndingKind::Failed(_) if self.is_retried => theme.warning,
-            EndingKind::Failed(_) => theme.error,
+            EndingReason::Aborted => theme.dim,
+            EndingReason::Cut => theme.warning,
+            EndingReason::Failed(_) if self.is_retried => theme.warning,
+            EndingReason::Failed(_) => theme.error,
         };
         let (what, advice) = self.words(look.host);
         let mut lines = preview::wrapped(&what, width, style);
@@ -194,7 +194,7 @@ const ADVICE: &[Advice] = &[
 ];
 
 /// The advice if nothing matches.
-const OTHERWISE: Advice = Advice {
+const DEFAULT_ADVICE: Advice = Advice {
     signs: &[],
     session: "Send the message again, or choose another model with /model.",
     turns: "Send the message again, or start the command with another --profile.",
@@ -203,7 +203,7 @@ const OTHERWISE: Advice = Advice {
 fn advice(error: &str, host: Abilities) -> &'static str {
     let error = error.to_lowercase();
     let fits = |advice: &&Advice| advice.signs.iter().any(|sign| error.contains(sign));
-    let found = ADVICE.iter().find(fits).unwrap_or(&OTHERWISE);
+    let found = ADVICE.iter().find(fits).unwrap_or(&DEFAULT_ADVICE);
     match host {
         Abilities::Session => found.session,
         Abilities::Turns => found.turns,
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn the_chat_of_a_command_is_not_sent_to_commands_it_does_not_have() {
-        for Advice { turns, .. } in ADVICE.iter().chain([&OTHERWISE]) {
+        for Advice { turns, .. } in ADVICE.iter().chain([&DEFAULT_ADVICE]) {
             assert!(!turns.contains(['/']), "{turns}");
         }
         let unknown = advice("404 model: nothing", Abilities::Turns);

@@ -6,17 +6,17 @@ use pinion_message::{Block, Content, Message};
 use ratatui::text::Line;
 
 use super::card::Card;
-use super::ending::Ending;
+use super::ending::AnswerEnding;
 use super::picture::{Images, Picture};
 use super::preview::muted;
 use super::prose::Prose;
 use super::shell::Shell;
 use super::waiting::Waiting;
-use super::{Fold, Look, NoticeKind, preview, said, summary};
+use super::{Fold, Look, NoticeKind, messages, preview, summary};
 use crate::text::{sanitise, wrap};
 
 /// The content of an entry.
-pub(super) enum Kind {
+pub(super) enum EntryKind {
     /// Removed.
     Gone,
     /// A message of the user.
@@ -28,7 +28,7 @@ pub(super) enum Kind {
     /// A tool call and its result.
     Card(Box<Card>),
     /// The abnormal end of an answer.
-    Ending(Ending),
+    Ending(AnswerEnding),
     /// A shell command of the user.
     Shell(Box<Shell>),
     /// A message of an extension.
@@ -51,7 +51,7 @@ pub(super) struct Thinking {
 
 /// One entry.
 pub(super) struct Entry {
-    pub kind: Kind,
+    pub kind: EntryKind,
     /// Number of the message it belongs to, counted from the first.
     pub message: u32,
     height: Option<(Shape, usize)>,
@@ -68,7 +68,7 @@ pub(super) struct Shape {
 }
 
 impl Entry {
-    pub fn new(kind: Kind, message: u32) -> Self {
+    pub fn new(kind: EntryKind, message: u32) -> Self {
         Self {
             kind,
             message,
@@ -78,7 +78,7 @@ impl Entry {
         }
     }
 
-    pub fn replace(&mut self, kind: Kind) {
+    pub fn replace(&mut self, kind: EntryKind) {
         self.kind = kind;
         self.touch();
     }
@@ -90,11 +90,11 @@ impl Entry {
     }
 
     /// Drops the lines of an entry off the screen; its height stays known.
-    pub fn cool(&mut self) {
+    pub fn drop_lines(&mut self) {
         self.lines = None;
         match &mut self.kind {
-            Kind::Answer(prose) => prose.cool(),
-            Kind::Thinking(thinking) => thinking.prose.cool(),
+            EntryKind::Answer(prose) => prose.drop_lines(),
+            EntryKind::Thinking(thinking) => thinking.prose.drop_lines(),
             _ => {}
         }
     }
@@ -102,10 +102,10 @@ impl Entry {
     /// Reports whether nothing of it is visible at any width.
     pub fn is_hidden(&self) -> bool {
         match &self.kind {
-            Kind::Gone => true,
-            Kind::Answer(prose) => prose.is_blank(),
-            Kind::Thinking(thinking) => !thinking.is_withheld && thinking.prose.is_blank(),
-            Kind::Custom(message) => !said::is_displayed(message),
+            EntryKind::Gone => true,
+            EntryKind::Answer(prose) => prose.is_blank(),
+            EntryKind::Thinking(thinking) => !thinking.is_withheld && thinking.prose.is_blank(),
+            EntryKind::Custom(message) => !messages::is_displayed(message),
             _ => false,
         }
     }
@@ -113,7 +113,7 @@ impl Entry {
     /// The text, if this is a block of an answer.
     pub fn answer_text(&self) -> Option<&str> {
         match &self.kind {
-            Kind::Answer(prose) => Some(prose.text()),
+            EntryKind::Answer(prose) => Some(prose.text()),
             _ => None,
         }
     }
@@ -121,19 +121,19 @@ impl Entry {
     /// Reports whether it is a card that takes a single line while folded.
     pub fn is_slim(&self, look: &Look<'_>) -> bool {
         match &self.kind {
-            Kind::Card(card) => card.is_slim(look),
+            EntryKind::Card(card) => card.is_slim(look),
             _ => false,
         }
     }
 
     pub fn is_card(&self) -> bool {
-        matches!(self.kind, Kind::Card(_))
+        matches!(self.kind, EntryKind::Card(_))
     }
 
     /// The current shape.
     pub fn shape(&self, width: u16, look: &Look<'_>) -> Shape {
         let fold = match &self.kind {
-            Kind::Thinking(_) => look.thinking,
+            EntryKind::Thinking(_) => look.thinking,
             _ => look.tools,
         };
         Shape { width, fold }
@@ -160,19 +160,19 @@ impl Entry {
     /// seconds. All of them are short, or lay out only the new part.
     fn changes_by_itself(&self) -> bool {
         match &self.kind {
-            Kind::Answer(prose) => prose.is_growing(),
-            Kind::Thinking(thinking) => thinking.is_growing,
-            Kind::Card(card) => card.is_running(),
-            Kind::Shell(shell) => shell.is_running(),
-            Kind::Waiting(_) => true,
+            EntryKind::Answer(prose) => prose.is_growing(),
+            EntryKind::Thinking(thinking) => thinking.is_growing,
+            EntryKind::Card(card) => card.is_running(),
+            EntryKind::Shell(shell) => shell.is_running(),
+            EntryKind::Waiting(_) => true,
             _ => false,
         }
     }
 
     /// Reports whether it may still change, or is being waited for.
-    pub fn may_go_on(&self) -> bool {
+    pub fn is_unfinished(&self) -> bool {
         match &self.kind {
-            Kind::Card(card) => card.may_go_on(),
+            EntryKind::Card(card) => card.is_unfinished(),
             _ => self.changes_by_itself(),
         }
     }
@@ -180,9 +180,9 @@ impl Entry {
     /// Reports whether it counts seconds.
     pub fn counts_time(&self) -> bool {
         match &self.kind {
-            Kind::Card(card) => card.is_running(),
-            Kind::Shell(shell) => shell.is_running(),
-            Kind::Waiting(_) => true,
+            EntryKind::Card(card) => card.is_running(),
+            EntryKind::Shell(shell) => shell.is_running(),
+            EntryKind::Waiting(_) => true,
             _ => false,
         }
     }
@@ -191,8 +191,8 @@ impl Entry {
     #[cfg(test)]
     pub fn has_lines(&self) -> bool {
         match &self.kind {
-            Kind::Answer(prose) => prose.is_laid_out(),
-            Kind::Thinking(thinking) => self.lines.is_some() || thinking.prose.is_laid_out(),
+            EntryKind::Answer(prose) => prose.is_laid_out(),
+            EntryKind::Thinking(thinking) => self.lines.is_some() || thinking.prose.is_laid_out(),
             _ => self.lines.is_some(),
         }
     }
@@ -201,7 +201,9 @@ impl Entry {
     pub fn is_laid_out(&self, width: u16, look: &Look<'_>, epoch: u64) -> bool {
         let shape = self.shape(width, look);
         match &self.kind {
-            Kind::Answer(prose) | Kind::Thinking(Thinking { prose, .. }) if self.flows(look) => {
+            EntryKind::Answer(prose) | EntryKind::Thinking(Thinking { prose, .. })
+                if self.is_only_markdown(look) =>
+            {
                 prose.is_laid_out() && self.height.is_some_and(|(last, _)| last == shape)
             }
             _ if self.changes_by_itself() => false,
@@ -221,7 +223,7 @@ impl Entry {
             return &[];
         }
         let shape = self.shape(width, look);
-        if !self.flows(look) {
+        if !self.is_only_markdown(look) {
             if !self.is_laid_out(width, look, epoch) {
                 let mut lines = self.lay_out(width, look);
                 self.pictures = match images {
@@ -239,8 +241,8 @@ impl Entry {
             return self.lines.as_ref().map_or(&[], |(_, _, lines)| lines);
         }
         let lines = match &mut self.kind {
-            Kind::Answer(prose) => prose.lines(width, look.theme, look.highlighter),
-            Kind::Thinking(thinking) => {
+            EntryKind::Answer(prose) => prose.lines(width, look.theme, look.highlighter),
+            EntryKind::Thinking(thinking) => {
                 let theme = muted(look.theme);
                 thinking.prose.lines(width, &theme, look.highlighter)
             }
@@ -251,10 +253,12 @@ impl Entry {
     }
 
     /// Reports whether it is only Markdown, which caches its lines itself.
-    fn flows(&self, look: &Look<'_>) -> bool {
+    fn is_only_markdown(&self, look: &Look<'_>) -> bool {
         match &self.kind {
-            Kind::Answer(_) => true,
-            Kind::Thinking(thinking) => look.thinking == Fold::Unfolded && !thinking.is_withheld,
+            EntryKind::Answer(_) => true,
+            EntryKind::Thinking(thinking) => {
+                look.thinking == Fold::Unfolded && !thinking.is_withheld
+            }
             _ => false,
         }
     }
@@ -262,8 +266,8 @@ impl Entry {
     /// The blocks that may contain images.
     fn blocks(&self) -> &[Block] {
         let content = match &self.kind {
-            Kind::Card(card) => return card.images(),
-            Kind::User(message) | Kind::Custom(message) => match &**message {
+            EntryKind::Card(card) => return card.images(),
+            EntryKind::User(message) | EntryKind::Custom(message) => match &**message {
                 Message::User(user) => &user.content,
                 Message::Custom(custom) => &custom.content,
                 _ => return &[],
@@ -292,16 +296,16 @@ impl Entry {
 
     fn lay_out(&self, width: u16, look: &Look<'_>) -> Vec<Line<'static>> {
         match &self.kind {
-            Kind::Gone | Kind::Answer(_) => Vec::new(),
-            Kind::User(message) => said::user(message, width, look),
-            Kind::Thinking(thinking) => thinking.folded(width, look),
-            Kind::Card(card) => card.lines(width, look),
-            Kind::Ending(ending) => ending.lines(width, look),
-            Kind::Shell(shell) => shell.lines(width, look),
-            Kind::Custom(message) => said::custom(message, width, look),
-            Kind::Summary(message) => summary::lines(message, width, look),
-            Kind::Waiting(waiting) => waiting.lines(width, look),
-            Kind::Notice(kind, text) => notice(*kind, text, width, look),
+            EntryKind::Gone | EntryKind::Answer(_) => Vec::new(),
+            EntryKind::User(message) => messages::user(message, width, look),
+            EntryKind::Thinking(thinking) => thinking.folded(width, look),
+            EntryKind::Card(card) => card.lines(width, look),
+            EntryKind::Ending(ending) => ending.lines(width, look),
+            EntryKind::Shell(shell) => shell.lines(width, look),
+            EntryKind::Custom(message) => messages::custom(message, width, look),
+            EntryKind::Summary(message) => summary::lines(message, width, look),
+            EntryKind::Waiting(waiting) => waiting.lines(width, look),
+            EntryKind::Notice(kind, text) => notice(*kind, text, width, look),
         }
     }
 }

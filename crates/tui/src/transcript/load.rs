@@ -6,8 +6,8 @@ use pinion_message::{Block, Message};
 
 use super::Transcript;
 use super::card::Card;
-use super::ending::Ending;
-use super::entry::{Kind, Thinking};
+use super::ending::AnswerEnding;
+use super::entry::{EntryKind, Thinking};
 use super::prose::Prose;
 use super::shell::Shell;
 
@@ -15,28 +15,28 @@ impl Transcript {
     /// Replaces the transcript by these messages and shows the end. Nothing is laid out.
     pub(crate) fn load(&mut self, messages: &[Arc<Message>]) {
         *self = Self {
-            view: std::mem::take(&mut self.view).anew(),
+            view: std::mem::take(&mut self.view).for_new_transcript(),
             ..Self::default()
         };
         self.entries.reserve(messages.len());
         for message in messages {
-            self.take_in(message);
+            self.add_message(message);
         }
     }
 
     /// Adds a complete message.
-    pub(super) fn take_in(&mut self, message: &Arc<Message>) {
+    pub(super) fn add_message(&mut self, message: &Arc<Message>) {
         self.messages += 1;
         match &**message {
             Message::Assistant(answer) => {
                 for (at, block) in answer.content.iter().enumerate() {
                     self.add_block(message, at, block);
                 }
-                if let Some(ending) = Ending::of(answer) {
-                    self.push(Kind::Ending(ending));
+                if let Some(ending) = AnswerEnding::of(answer) {
+                    self.push(EntryKind::Ending(ending));
                 }
             }
-            Message::ToolResult(_) => self.take_in_result(message),
+            Message::ToolResult(_) => self.add_result(message),
             _ => {
                 let kind = whole(message);
                 self.push(kind);
@@ -49,10 +49,10 @@ impl Transcript {
         let prose = || Prose::block(Arc::clone(message), at);
         match block {
             Block::Text(_) => {
-                self.push(Kind::Answer(prose()));
+                self.push(EntryKind::Answer(prose()));
             }
             Block::Thinking(thinking) => {
-                self.push(Kind::Thinking(Thinking {
+                self.push(EntryKind::Thinking(Thinking {
                     prose: prose(),
                     is_growing: false,
                     is_withheld: thinking.redacted == Some(true),
@@ -60,7 +60,7 @@ impl Transcript {
             }
             Block::ToolCall(call) => {
                 let card = Card::written(&call.name, Arc::clone(message), at);
-                let entry = self.push(Kind::Card(Box::new(card)));
+                let entry = self.push(EntryKind::Card(Box::new(card)));
                 self.calls.insert(call.id.as_str().into(), entry);
             }
             Block::Image { .. } => {}
@@ -68,7 +68,7 @@ impl Transcript {
     }
 
     /// Adds the result of a tool to the card of its call.
-    pub(super) fn take_in_result(&mut self, message: &Arc<Message>) {
+    pub(super) fn add_result(&mut self, message: &Arc<Message>) {
         let Message::ToolResult(result) = &**message else {
             return;
         };
@@ -81,14 +81,14 @@ impl Transcript {
         if let Some(at) = self.calls.get(call_id) {
             return *at;
         }
-        let at = self.push(Kind::Card(Box::new(Card::unannounced(name))));
+        let at = self.push(EntryKind::Card(Box::new(Card::unannounced(name))));
         self.calls.insert(call_id.into(), at);
         at
     }
 
     pub(super) fn with_card(&mut self, at: usize, change: impl FnOnce(&mut Card)) {
         if let Some(entry) = self.entries.get_mut(at)
-            && let Kind::Card(card) = &mut entry.kind
+            && let EntryKind::Card(card) = &mut entry.kind
         {
             change(card);
             entry.touch();
@@ -97,13 +97,13 @@ impl Transcript {
 }
 
 /// The entry of a message that has only one.
-pub(super) fn whole(message: &Arc<Message>) -> Kind {
+pub(super) fn whole(message: &Arc<Message>) -> EntryKind {
     let message = Arc::clone(message);
     match &*message {
-        Message::User(_) => Kind::User(message),
-        Message::BashExecution(_) => Kind::Shell(Box::new(Shell::Done(message))),
-        Message::Custom(_) => Kind::Custom(message),
-        Message::CompactionSummary(_) | Message::BranchSummary(_) => Kind::Summary(message),
-        Message::Assistant(_) | Message::ToolResult(_) => Kind::Gone,
+        Message::User(_) => EntryKind::User(message),
+        Message::BashExecution(_) => EntryKind::Shell(Box::new(Shell::Done(message))),
+        Message::Custom(_) => EntryKind::Custom(message),
+        Message::CompactionSummary(_) | Message::BranchSummary(_) => EntryKind::Summary(message),
+        Message::Assistant(_) | Message::ToolResult(_) => EntryKind::Gone,
     }
 }

@@ -6,7 +6,7 @@
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
-use crate::text::{clip, sanitise, wrap};
+use crate::text::{sanitise, truncate, wrap};
 use crate::theme::Theme;
 
 /// Lines after which even unfolded text is cut.
@@ -102,7 +102,7 @@ pub(super) fn row(text: &str, width: u16, style: Style) -> Line<'static> {
     let clean = sanitise(start);
     // If a program overwrote the line, such as a progress bar, only the last version is shown.
     let last = clean.trim_end().lines().next_back().unwrap_or("");
-    Line::styled(clip(last, usize::from(width)), style)
+    Line::styled(truncate(last, usize::from(width)), style)
 }
 
 /// States how many lines are omitted, and how to show them.

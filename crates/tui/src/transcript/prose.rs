@@ -82,7 +82,7 @@ impl Prose {
     }
 
     /// Drops everything that can be recreated.
-    pub fn cool(&mut self) {
+    pub fn drop_lines(&mut self) {
         if !self.is_growing() {
             self.markdown = None;
         }

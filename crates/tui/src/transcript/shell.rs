@@ -7,16 +7,16 @@ use pinion_agent::BashOutcome;
 use pinion_message::{BashExecutionMessage, Message, now_millis};
 use ratatui::text::Line;
 
-use super::entry::Kind;
+use super::entry::EntryKind;
 use super::preview::{self, End, end_of, folded, span};
 use super::waiting::elapsed;
 use super::{Fold, Look, Transcript};
-use crate::text::{clip, one_line, width as width_of};
+use crate::text::{one_line, truncate, width as width_of};
 
 /// Lines of output shown while a command runs or is folded.
-const ROWS: usize = 5;
+const SHOWN_ROWS: usize = 5;
 /// Bytes stored of the output of a running command.
-const KEPT: usize = 16 * 1024;
+const MAX_OUTPUT: usize = 16 * 1024;
 
 /// Identifies a shell command by its entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Transcript {
             printed: String::new(),
             since: Instant::now(),
         };
-        let at = self.push(Kind::Shell(Box::new(shell)));
+        let at = self.push(EntryKind::Shell(Box::new(shell)));
         self.open.live.push(at);
         ShellId(at)
     }
@@ -56,8 +56,8 @@ impl Transcript {
     pub(crate) fn shell_output(&mut self, id: ShellId, text: &str) {
         if let Some(Shell::Running { printed, .. }) = self.shell(id) {
             printed.push_str(text);
-            if printed.len() > 2 * KEPT {
-                *printed = end_of(printed, KEPT).to_owned();
+            if printed.len() > 2 * MAX_OUTPUT {
+                *printed = end_of(printed, MAX_OUTPUT).to_owned();
             }
         }
     }
@@ -90,12 +90,12 @@ impl Transcript {
                 error: error.to_owned(),
             },
         };
-        self.replace(id.0, Kind::Shell(Box::new(shell)));
+        self.replace(id.0, EntryKind::Shell(Box::new(shell)));
     }
 
     fn shell(&mut self, id: ShellId) -> Option<&mut Shell> {
         match &mut self.entries.get_mut(id.0)?.kind {
-            Kind::Shell(shell) => Some(shell),
+            EntryKind::Shell(shell) => Some(shell),
             _ => None,
         }
     }
@@ -118,8 +118,8 @@ impl Shell {
                 let time = elapsed(look.now.saturating_duration_since(*since));
                 let state = (format!("running{time}"), theme.dim);
                 let mut lines = vec![headline(command, *is_private, Some(state), width, look)];
-                let rows = folded(printed, End::Last, ROWS, width, theme.text, theme);
-                let skipped = rows.len().saturating_sub(ROWS);
+                let rows = folded(printed, End::Last, SHOWN_ROWS, width, theme.text, theme);
+                let skipped = rows.len().saturating_sub(SHOWN_ROWS);
                 lines.extend(rows.into_iter().skip(skipped));
                 lines
             }
@@ -153,7 +153,14 @@ fn done(bash: &BashExecutionMessage, width: u16, look: &Look<'_>) -> Vec<Line<'s
     let mut lines = vec![headline(&bash.command, is_private, state, width, look)];
     match look.tools {
         Fold::Folded => {
-            let rows = folded(&bash.output, End::Last, ROWS, width, theme.text, theme);
+            let rows = folded(
+                &bash.output,
+                End::Last,
+                SHOWN_ROWS,
+                width,
+                theme.text,
+                theme,
+            );
             lines.extend(rows);
         }
         Fold::Unfolded => {
@@ -187,7 +194,7 @@ fn headline(
     };
     let mut line = Line::default();
     line.push_span(span(mark, theme.user));
-    line.push_span(span(clip(&one_line(&words), room), theme.user));
+    line.push_span(span(truncate(&one_line(&words), room), theme.user));
     if let Some((words, style)) = state {
         line.push_span(span(words, style));
     }

@@ -23,7 +23,7 @@ use crate::highlight::Highlighter;
 use crate::theme::{Background, Colours, Theme};
 
 /// Owns the parts of a [`Look`].
-struct Eyes {
+struct TestLook {
     theme: Theme,
     highlighter: Highlighter,
     thinking: Fold,
@@ -32,7 +32,7 @@ struct Eyes {
     now: Instant,
 }
 
-impl Eyes {
+impl TestLook {
     fn new() -> Self {
         Self {
             theme: Theme::new(Background::Dark, Colours::Palette),
@@ -65,10 +65,10 @@ impl Eyes {
     }
 }
 
-fn buffer(transcript: &mut Transcript, width: u16, height: u16, eyes: &Eyes) -> Buffer {
+fn buffer(transcript: &mut Transcript, width: u16, height: u16, test_look: &TestLook) -> Buffer {
     let area = Rect::new(0, 0, width, height);
     let mut buffer = Buffer::empty(area);
-    transcript.draw(area, &mut buffer, &eyes.look());
+    transcript.draw(area, &mut buffer, &test_look.look());
     buffer
 }
 
@@ -88,14 +88,14 @@ fn rows(buffer: &Buffer) -> Vec<String> {
 }
 
 /// The content of a screen of this size, without trailing blank rows.
-fn screen(transcript: &mut Transcript, width: u16, height: u16, eyes: &Eyes) -> String {
-    let rows = rows(&buffer(transcript, width, height, eyes));
+fn screen(transcript: &mut Transcript, width: u16, height: u16, test_look: &TestLook) -> String {
+    let rows = rows(&buffer(transcript, width, height, test_look));
     rows.join("\n").trim_end().to_owned()
 }
 
 /// The whole transcript.
-fn whole(transcript: &mut Transcript, width: u16, eyes: &Eyes) -> String {
-    screen(transcript, width, 400, eyes)
+fn whole(transcript: &mut Transcript, width: u16, test_look: &TestLook) -> String {
+    screen(transcript, width, 400, test_look)
 }
 
 fn user(text: &str) -> Arc<Message> {
@@ -189,13 +189,13 @@ fn streamed(message: &Arc<Message>) -> Vec<Event> {
 }
 
 /// A tool call and its result.
-struct Made {
+struct TestCall {
     run: Arc<ToolRun>,
     output: Arc<ToolOutput>,
     is_error: bool,
 }
 
-impl Made {
+impl TestCall {
     fn new(block: &Block, output: ToolOutput, is_error: bool) -> Self {
         let Block::ToolCall(call) = block else {
             panic!("not a call");

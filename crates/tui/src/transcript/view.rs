@@ -13,7 +13,7 @@ use super::{Look, Scroll, Transcript};
 use crate::theme::Theme;
 
 /// Entries off the screen whose lines stay cached.
-const KEPT_WARM: usize = 400;
+const MAX_CACHED: usize = 400;
 
 /// The visible part of the transcript.
 #[derive(Default)]
@@ -26,7 +26,7 @@ pub(super) struct View {
     theme: Option<Theme>,
     generation: u64,
     /// Entries that have lines.
-    warm: Vec<usize>,
+    cached: Vec<usize>,
     images: Images,
     gallery: Gallery,
     #[cfg(test)]
@@ -39,12 +39,12 @@ enum Top {
     /// The row that puts the last row of the transcript on the last row of the screen.
     #[default]
     End,
-    At(Place),
+    At(Position),
 }
 
 /// A row of an entry; the blank row above an entry is its first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct Position {
     entry: usize,
     row: usize,
     /// The rows of the entry, by which the position is found again after another layout.
@@ -61,7 +61,7 @@ struct Frame<'a> {
 
 impl View {
     /// The view of another transcript on the same terminal.
-    pub fn anew(self) -> Self {
+    pub fn for_new_transcript(self) -> Self {
         Self {
             images: self.images,
             gallery: self.gallery,
@@ -139,13 +139,13 @@ impl Transcript {
             for (picture, block) in self.entries[place.entry].pictures() {
                 self.view.gallery.show(picture, block);
             }
-            place = Place {
+            place = Position {
                 entry: place.entry + 1,
                 row: 0,
                 of: 0,
             };
         }
-        self.cool(first, place.entry);
+        self.drop_lines(first, place.entry);
     }
 
     /// Starts a new epoch if the look changed.
@@ -160,7 +160,7 @@ impl Transcript {
     }
 
     /// Applies pending movements and returns the first row of the screen.
-    fn settle(&mut self, frame: Frame<'_>) -> Place {
+    fn settle(&mut self, frame: Frame<'_>) -> Position {
         let mut place = match self.view.top {
             Top::End => self.last_screen(frame),
             Top::At(place) => self.found_again(place, frame),
@@ -172,7 +172,7 @@ impl Transcript {
                 Scroll::Down(rows) => self.down(place, rows, frame),
                 Scroll::PageUp => self.up(place, page, frame),
                 Scroll::PageDown => self.down(place, page, frame),
-                Scroll::Start => Place {
+                Scroll::Start => Position {
                     entry: 0,
                     row: 0,
                     of: 0,
@@ -180,7 +180,7 @@ impl Transcript {
                 Scroll::End => self.last_screen(frame),
             };
         }
-        if self.fills_no_more_than(place, frame) {
+        if self.reaches_end(place, frame) {
             self.view.top = Top::End;
             return self.last_screen(frame);
         }
@@ -190,8 +190,8 @@ impl Transcript {
     }
 
     /// The position from which the rest of the transcript fills the screen.
-    fn last_screen(&mut self, frame: Frame<'_>) -> Place {
-        let end = Place {
+    fn last_screen(&mut self, frame: Frame<'_>) -> Position {
+        let end = Position {
             entry: self.entries.len(),
             row: 0,
             of: 0,
@@ -200,7 +200,7 @@ impl Transcript {
     }
 
     /// Finds a position again in an entry whose height may have changed.
-    fn found_again(&mut self, place: Place, frame: Frame<'_>) -> Place {
+    fn found_again(&mut self, place: Position, frame: Frame<'_>) -> Position {
         let Some(entry) = self.entries.get(place.entry) else {
             return self.last_screen(frame);
         };
@@ -212,13 +212,13 @@ impl Transcript {
         } else {
             place.row
         };
-        Place {
+        Position {
             row: row.min(rows.saturating_sub(1)),
             ..place
         }
     }
 
-    fn up(&mut self, from: Place, rows: usize, frame: Frame<'_>) -> Place {
+    fn up(&mut self, from: Position, rows: usize, frame: Frame<'_>) -> Position {
         let mut place = from;
         let mut left = rows;
         while left > place.row {
@@ -234,7 +234,7 @@ impl Transcript {
         place
     }
 
-    fn down(&mut self, from: Place, rows: usize, frame: Frame<'_>) -> Place {
+    fn down(&mut self, from: Position, rows: usize, frame: Frame<'_>) -> Position {
         let mut place = from;
         let mut left = rows;
         while place.entry < self.entries.len() {
@@ -251,7 +251,7 @@ impl Transcript {
     }
 
     /// Reports whether the screen that begins at `place` reaches the end of the transcript.
-    fn fills_no_more_than(&mut self, place: Place, frame: Frame<'_>) -> bool {
+    fn reaches_end(&mut self, place: Position, frame: Frame<'_>) -> bool {
         self.down(place, frame.height, frame).entry >= self.entries.len()
     }
 
@@ -282,7 +282,7 @@ impl Transcript {
     fn lines(&mut self, at: usize, frame: Frame<'_>) -> &[Line<'static>] {
         let entry = &mut self.entries[at];
         if !entry.is_laid_out(frame.width, frame.look, self.view.epoch) {
-            self.view.warm.push(at);
+            self.view.cached.push(at);
             #[cfg(test)]
             {
                 self.view.layouts += 1;
@@ -292,21 +292,21 @@ impl Transcript {
     }
 
     /// Drops the lines of entries far from the screen, once there are many.
-    fn cool(&mut self, first: usize, end: usize) {
-        if self.view.warm.len() <= KEPT_WARM {
+    fn drop_lines(&mut self, first: usize, end: usize) {
+        if self.view.cached.len() <= MAX_CACHED {
             return;
         }
-        let near = first.saturating_sub(KEPT_WARM / 4)..end + KEPT_WARM / 4;
-        let mut warm = std::mem::take(&mut self.view.warm);
-        warm.sort_unstable();
-        warm.dedup();
-        warm.retain(|at| {
+        let near = first.saturating_sub(MAX_CACHED / 4)..end + MAX_CACHED / 4;
+        let mut cached = std::mem::take(&mut self.view.cached);
+        cached.sort_unstable();
+        cached.dedup();
+        cached.retain(|at| {
             let stays = near.contains(at);
             if !stays && let Some(entry) = self.entries.get_mut(*at) {
-                entry.cool();
+                entry.drop_lines();
             }
             stays
         });
-        self.view.warm = warm;
+        self.view.cached = cached;
     }
 }

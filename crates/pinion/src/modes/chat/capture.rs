@@ -55,7 +55,7 @@ fn pass_on(lines: impl BufRead, feed: &Feed, mut aside: File) {
         while !feed.has_room() {
             std::thread::sleep(PAUSE);
         }
-        if !feed.tell(Incoming::Printed(line.clone())) {
+        if !feed.send(Incoming::Printed(line.clone())) {
             // Nobody is left to hear that it cannot be said.
             let _ = writeln!(aside, "{line}");
         }

@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use pinion_agent::{Command, EngineError, Event, Listener, Reply};
 use pinion_pi::Participant;
 use pinion_session::SessionInfo;
-use pinion_tui::{Abilities, Feed, Host, Incoming, Scope};
+use pinion_tui::{Abilities, Feed, Host, Incoming, SessionScope};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
@@ -77,7 +77,7 @@ impl SessionHost {
 fn end_if_wanted(participants: &OnceLock<Vec<Arc<dyn Participant>>>, feed: &Feed) {
     let mut participants = participants.get().into_iter().flatten();
     if participants.any(|one| one.wants_to_end()) {
-        feed.tell(Incoming::End(0));
+        feed.send(Incoming::End(0));
     }
 }
 
@@ -98,12 +98,17 @@ impl Host for SessionHost {
         }
     }
 
-    fn sessions(&self, scope: Scope) -> BoxFuture<'static, Result<Vec<SessionInfo>, String>> {
+    fn sessions(
+        &self,
+        scope: SessionScope,
+    ) -> BoxFuture<'static, Result<Vec<SessionInfo>, String>> {
         let project = self.project.clone();
         let everywhere = self.everywhere.clone();
         let list = move || match scope {
-            Scope::Project => project.map_or_else(Vec::new, |place| pinion_session::list(&place)),
-            Scope::Everywhere => crate::commands::all_sessions(&everywhere),
+            SessionScope::Project => {
+                project.map_or_else(Vec::new, |place| pinion_session::list(&place))
+            }
+            SessionScope::Everywhere => crate::commands::all_sessions(&everywhere),
         };
         Box::pin(async move {
             tokio::task::spawn_blocking(list)

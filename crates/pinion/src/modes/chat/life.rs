@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use pinion_agent::{Command, Handle, Listener, Session, Stopper};
 use pinion_extensions::{Extensions, InputSource};
-use pinion_tui::{Ending as ChatEnding, Feed, Incoming};
+use pinion_tui::{ChatEnding, Feed, Incoming};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -60,7 +60,7 @@ impl Life<'_> {
                     biased;
                     ended = &mut shown => break ended.map_err(Failure::from),
                     failure = &mut lived => break Err(failure),
-                    code = signals.signalled() => { feed.tell(Incoming::End(code)); }
+                    code = signals.signalled() => { feed.send(Incoming::End(code)); }
                 }
             }
         };
@@ -104,7 +104,7 @@ impl Life<'_> {
         };
         tokio::select! {
             () = serve(session, inbox, beginning) => {}
-            code = services.exited() => { feed.tell(Incoming::End(code)); }
+            code = services.exited() => { feed.send(Incoming::End(code)); }
         }
         std::future::pending().await
     }
@@ -114,7 +114,7 @@ impl Life<'_> {
         let records = self.feed.clone();
         let audience = Audience {
             records: Arc::new(move |record| {
-                records.tell(Incoming::Record(record));
+                records.send(Incoming::Record(record));
             }),
             // The terminal is this program's own reader.
             has_room: Arc::new(|| true),

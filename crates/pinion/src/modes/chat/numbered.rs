@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use pinion_session::SessionInfo;
-use pinion_tui::{clip, one_line};
+use pinion_tui::{one_line, truncate};
 
 /// How many are shown, those used last first.
 const MOST: usize = 20;
@@ -23,7 +23,7 @@ pub(super) fn pick<'a>(
     }
     for (number, session) in (1..).zip(shown) {
         let about = session.name.as_ref().unwrap_or(&session.first_message);
-        let about = clip(&one_line(about), COLUMNS);
+        let about = truncate(&one_line(about), COLUMNS);
         let messages = session.message_count;
         writeln!(output, "{number:>3}. {about} ({messages} messages)")?;
     }

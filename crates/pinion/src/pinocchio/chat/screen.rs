@@ -102,7 +102,7 @@ impl Screen {
 
     fn tell(&self, event: &Event) {
         self.seen().notice(event);
-        self.feed.tell(Incoming::Event(event.clone()));
+        self.feed.send(Incoming::Event(event.clone()));
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {

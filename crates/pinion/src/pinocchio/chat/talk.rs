@@ -7,7 +7,7 @@ use pinion_agent::{Answer, Command, Disposition, EngineError, Prompt, Reply, Sta
 use pinion_message::{AssistantMessage, Block, StopReason};
 use pinion_pinocchio::{Closing, RunEnd, Text, with_prompt_and_images};
 use pinion_session::{ContextUsage, SessionInfo, Stats};
-use pinion_tui::{Abilities, Host, Scope};
+use pinion_tui::{Abilities, Host, SessionScope};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -44,7 +44,10 @@ impl Host for Line {
     /// Nobody asks anything in such a chat.
     fn answer(&self, _id: &str, _response: Map<String, Value>) {}
 
-    fn sessions(&self, _scope: Scope) -> BoxFuture<'static, Result<Vec<SessionInfo>, String>> {
+    fn sessions(
+        &self,
+        _scope: SessionScope,
+    ) -> BoxFuture<'static, Result<Vec<SessionInfo>, String>> {
         Box::pin(std::future::ready(Err(ONE_CONVERSATION.to_owned())))
     }
 

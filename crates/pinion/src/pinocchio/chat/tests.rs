@@ -9,7 +9,7 @@ use pinion_commands::{BUILT_INS, Command as CommandFile, CommandLine, World};
 use pinion_config::Dirs;
 use pinion_history::{StoreChoice, TimelineStore, TurnStore};
 use pinion_message::{Block, Message, StopReason};
-use pinion_tui::{Abilities, Scope};
+use pinion_tui::{Abilities, SessionScope};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
@@ -412,7 +412,7 @@ fn what_such_a_chat_cannot_do_is_said() {
             assert_eq!(error.code(), "unsupported");
             assert!(error.to_string().contains(words), "{error}");
         }
-        assert!(person.host.sessions(Scope::Project).await.is_err());
+        assert!(person.host.sessions(SessionScope::Project).await.is_err());
         assert!(matches!(
             person.ask(Command::GetCommands).await,
             Ok(Answer::Commands(commands)) if commands == json!([])

@@ -144,12 +144,12 @@ proptest! {
 
     #[test]
     fn a_paste_comes_out_as_it_went_in(before in "[ -~]{0,20}", pasted in text(), after in text()) {
-        let harmless = |text: &str| super::super::pastes::harmless(text).into_owned();
+        let sanitise_paste = |text: &str| super::super::pastes::sanitise_paste(text).into_owned();
         let mut editor = Editor::new();
         for part in [&before, &pasted, &after] {
             editor.paste(part);
         }
-        let expected = before + &harmless(&pasted) + &harmless(&after);
+        let expected = before + &sanitise_paste(&pasted) + &sanitise_paste(&after);
         prop_assert_eq!(editor.text(), expected);
     }
 
@@ -166,7 +166,7 @@ proptest! {
             prop_assert!(last < Some(cell), "{:?} is not behind {:?}", cell, last);
             last = Some(cell);
             let (row, column) = cell;
-            let back = editor.layout().place(&whole, &editor.pastes, row, column);
+            let back = editor.layout().position_at(&whole, &editor.pastes, row, column);
             prop_assert_eq!(back, place);
         }
     }

@@ -58,7 +58,7 @@ proptest! {
             let row = line.to_string();
             prop_assert!(text::width(&row) <= usize::from(width), "{row:?} in {width}");
             prop_assert_eq!(row.trim_end(), row.as_str());
-            prop_assert!(text::is_harmless(&row) && !row.contains('\n'), "{row:?}");
+            prop_assert!(text::is_sanitised(&row) && !row.contains('\n'), "{row:?}");
         }
     }
 

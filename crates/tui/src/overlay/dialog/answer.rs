@@ -6,7 +6,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use serde_json::{Value, json};
 
-use super::Meanwhile;
+use super::UserActivity;
 use crate::Theme;
 use crate::editor::{Editor, EditorOutcome};
 use crate::overlay::input::{self, Input};
@@ -19,9 +19,9 @@ use crate::text::{sanitise, width};
 /// Longest list that shows its filter only after the user typed.
 const SHORT_LIST: usize = 7;
 /// Smallest height of an editor, in rows.
-const LEAST_EDITOR: usize = 3;
+const MIN_EDITOR_ROWS: usize = 3;
 /// Characters of an option that are shown.
-const LONGEST_SHOWN: usize = 1_000;
+const MAX_SHOWN: usize = 1_000;
 
 pub(super) enum Answer {
     Select(Picker<Choice>),
@@ -40,7 +40,7 @@ pub(super) struct Choice {
 
 impl Choice {
     fn option(value: String) -> Self {
-        let end = value.char_indices().nth(LONGEST_SHOWN);
+        let end = value.char_indices().nth(MAX_SHOWN);
         let shown = &value[..end.map_or(value.len(), |(at, _)| at)];
         let shown = shown.replace(['\n', '\r'], " ");
         Self {
@@ -69,10 +69,10 @@ impl Item for Choice {
 }
 
 impl Answer {
-    pub fn new(kind: DialogKind, meanwhile: Meanwhile) -> Self {
-        let selection = match meanwhile {
-            Meanwhile::Waits => Selection::First,
-            Meanwhile::Writes => Selection::Nothing,
+    pub fn new(kind: DialogKind, activity: UserActivity) -> Self {
+        let selection = match activity {
+            UserActivity::Idle => Selection::First,
+            UserActivity::Writing => Selection::Nothing,
         };
         let picker = |choices, prompt| {
             let picker = Picker::new(choices, Matching::Fuzzy).with_prompt(prompt);
@@ -107,7 +107,7 @@ impl Answer {
     }
 
     /// The title in the rule when the question does not fit there.
-    pub fn word(&self) -> &'static str {
+    pub fn rule_title(&self) -> &'static str {
         match self {
             Self::Select(_) => "Choose",
             Self::Confirm(_) => "Confirm",
@@ -168,16 +168,16 @@ impl Answer {
         match self {
             Self::Select(picker) | Self::Confirm(picker) => picker.rows(),
             Self::Input { .. } => 1,
-            Self::Editor(editor) => usize::from(editor.height(columns)).max(LEAST_EDITOR),
+            Self::Editor(editor) => usize::from(editor.height(columns)).max(MIN_EDITOR_ROWS),
         }
     }
 
     /// Rows it takes when the question is long.
-    pub fn least_rows(&self) -> usize {
+    pub fn min_rows(&self) -> usize {
         match self {
             Self::Select(picker) | Self::Confirm(picker) => picker.rows().min(4),
             Self::Input { .. } => 1,
-            Self::Editor(_) => LEAST_EDITOR,
+            Self::Editor(_) => MIN_EDITOR_ROWS,
         }
     }
 

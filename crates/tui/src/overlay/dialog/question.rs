@@ -6,10 +6,10 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 use serde_json::Value;
 
-use super::Meanwhile;
+use super::UserActivity;
 use super::answer::Answer;
 use crate::Theme;
-use crate::overlay::panel::{Cover, Panel};
+use crate::overlay::panel::{Panel, PanelSize};
 use crate::request::DialogKind;
 use crate::text::{sanitise, width, wrap};
 
@@ -31,7 +31,7 @@ pub(super) struct Question {
 }
 
 impl Question {
-    pub fn new(title: &str, kind: DialogKind, meanwhile: Meanwhile) -> Self {
+    pub fn new(title: &str, kind: DialogKind, activity: UserActivity) -> Self {
         let message = match &kind {
             DialogKind::Confirm { message } => lines(message),
             _ => Vec::new(),
@@ -39,7 +39,7 @@ impl Question {
         Self {
             title: lines(title),
             message,
-            answer: Answer::new(kind, meanwhile),
+            answer: Answer::new(kind, activity),
             top: 0,
             hidden: 0,
             page: 0,
@@ -112,10 +112,10 @@ impl Question {
         }
 
         let wanted = self.answer.rows(columns);
-        let least = self.answer.least_rows().min(wanted);
+        let least = self.answer.min_rows().min(wanted);
         let lines = asked
             .len()
-            .min(Cover::Part.room(screen).saturating_sub(least));
+            .min(PanelSize::Part.room(screen).saturating_sub(least));
         self.page = lines;
         self.hidden = asked.len() - lines;
         self.top = self.top.min(self.hidden);
@@ -130,10 +130,10 @@ impl Question {
             _ => format!("lines {read} · {note}"),
         };
         let panel = Panel {
-            title: short.as_deref().unwrap_or(self.answer.word()),
+            title: short.as_deref().unwrap_or(self.answer.rule_title()),
             note: &note,
             hints: &hints,
-            cover: Cover::Part,
+            size: PanelSize::Part,
         };
         let content = panel.draw(screen, buf, theme, lines + wanted);
         self.rule = content.y.saturating_sub(1);

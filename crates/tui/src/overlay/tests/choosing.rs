@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::Scope;
+use crate::SessionScope;
 use crate::overlay::{Choice, ModelPicker, SessionPicker, ThinkingPicker};
 
 const NOW: i64 = 1_800_000_000_000;
@@ -108,7 +108,7 @@ fn sessions() -> Vec<SessionInfo> {
     ]
 }
 
-fn picker(scope: Scope) -> SessionPicker {
+fn picker(scope: SessionScope) -> SessionPicker {
     SessionPicker::at(scope, Some("/sessions/2.jsonl".into()), NOW)
 }
 
@@ -155,8 +155,8 @@ fn sessions_are_searched_by_name_and_first_message() {
         ("program what", "/sessions/3.jsonl"),
         ("largest", "/sessions/1.jsonl"),
     ] {
-        let mut picker = picker(Scope::Project);
-        picker.set_sessions(Scope::Project, Ok(sessions()));
+        let mut picker = picker(SessionScope::Project);
+        picker.set_sessions(SessionScope::Project, Ok(sessions()));
         type_in(&mut picker, typed);
         assert_eq!(
             press(&mut picker, "Enter"),
@@ -164,8 +164,8 @@ fn sessions_are_searched_by_name_and_first_message() {
             "{typed}"
         );
     }
-    let mut picker = picker(Scope::Everywhere);
-    picker.set_sessions(Scope::Everywhere, Ok(sessions()));
+    let mut picker = picker(SessionScope::Everywhere);
+    picker.set_sessions(SessionScope::Everywhere, Ok(sessions()));
     type_in(&mut picker, "analytical what");
     assert_eq!(
         press(&mut picker, "Enter"),
@@ -175,33 +175,33 @@ fn sessions_are_searched_by_name_and_first_message() {
 
 #[test]
 fn another_scope_is_asked_for_and_only_that_is_taken() {
-    let mut picker = picker(Scope::Project);
+    let mut picker = picker(SessionScope::Project);
     assert!(screen(&mut picker, 80, 24).contains("looking for sessions…"));
     assert_eq!(press(&mut picker, "Enter"), Step::Stay);
     assert_eq!(
         press(&mut picker, "Tab"),
-        Step::Asked(Choice::Sessions(Scope::Everywhere))
+        Step::Asked(Choice::Sessions(SessionScope::Everywhere))
     );
-    picker.set_sessions(Scope::Project, Ok(sessions()));
+    picker.set_sessions(SessionScope::Project, Ok(sessions()));
     assert!(
         screen(&mut picker, 80, 24).contains("looking for sessions…"),
         "an answer to the question before"
     );
-    picker.set_sessions(Scope::Everywhere, Ok(Vec::new()));
+    picker.set_sessions(SessionScope::Everywhere, Ok(Vec::new()));
     assert!(screen(&mut picker, 80, 24).contains("no sessions yet"));
     assert_eq!(
         press(&mut picker, "Tab"),
-        Step::Asked(Choice::Sessions(Scope::Project))
+        Step::Asked(Choice::Sessions(SessionScope::Project))
     );
-    picker.set_sessions(Scope::Project, Ok(sessions()));
+    picker.set_sessions(SessionScope::Project, Ok(sessions()));
     assert!(screen(&mut picker, 80, 24).contains("Fix the parser"));
 }
 
 #[test]
 fn what_is_typed_while_sessions_are_looked_for_counts() {
-    let mut picker = picker(Scope::Project);
+    let mut picker = picker(SessionScope::Project);
     type_in(&mut picker, "parser");
-    picker.set_sessions(Scope::Project, Ok(sessions()));
+    picker.set_sessions(SessionScope::Project, Ok(sessions()));
     assert_eq!(
         press(&mut picker, "Enter"),
         Step::Chosen(Choice::Session("/sessions/2.jsonl".into()))
@@ -227,16 +227,16 @@ fn screens() {
         ))
     );
     for (name, scope) in [
-        ("sessions", Scope::Project),
-        ("all_sessions", Scope::Everywhere),
+        ("sessions", SessionScope::Project),
+        ("all_sessions", SessionScope::Everywhere),
     ] {
         let mut picker = picker(scope);
         picker.set_sessions(scope, Ok(sessions()));
         insta::assert_snapshot!(name, at_all_widths(&mut picker));
     }
-    let mut picker = picker(Scope::Project);
+    let mut picker = picker(SessionScope::Project);
     picker.set_sessions(
-        Scope::Project,
+        SessionScope::Project,
         Err("the directory /sessions cannot be read: permission denied".into()),
     );
     insta::assert_snapshot!("sessions_failed", screen(&mut picker, 40, 24));
@@ -251,7 +251,7 @@ proptest! {
         keys in prop::collection::vec((0usize..10, 0u16..130, 0u16..30), 0..20),
         everywhere in any::<bool>(),
     ) {
-        let scope = if everywhere { Scope::Everywhere } else { Scope::Project };
+        let scope = if everywhere { SessionScope::Everywhere } else { SessionScope::Project };
         let mut picker = picker(scope);
         let found = found.into_iter().enumerate().map(|(number, (name, first, at, count, cwd))| SessionInfo {
             modified: at,

@@ -6,19 +6,19 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::overlay::Choice;
-use crate::overlay::dialog::{Dialogs, GRACE, LONG_GRACE, Meanwhile};
+use crate::overlay::dialog::{ANSWER_GRACE, Dialogs, UserActivity, WRITING_GRACE};
 use crate::request::{Dialog, Request};
 
 /// A clock that is set by hand.
 #[derive(Clone)]
-struct Hand(Arc<Mutex<Instant>>);
+struct ManualClock(Arc<Mutex<Instant>>);
 
-impl Hand {
+impl ManualClock {
     fn new() -> Self {
         Self(Arc::new(Mutex::new(Instant::now())))
     }
 
-    fn turn(&self, by: Duration) {
+    fn advance(&self, by: Duration) {
         *self.0.lock().unwrap() += by;
     }
 
@@ -27,8 +27,8 @@ impl Hand {
     }
 
     fn dialogs(&self) -> Dialogs {
-        let hand = self.clone();
-        Dialogs::with_clock(Arc::new(move || hand.now()))
+        let clock = self.clone();
+        Dialogs::with_clock(Arc::new(move || clock.now()))
     }
 }
 
@@ -44,15 +44,15 @@ fn dialog(members: Value) -> Dialog {
 }
 
 /// Questions that have been visible for long enough to be answered.
-fn asked(questions: &[Value]) -> (Dialogs, Hand) {
-    let hand = Hand::new();
-    let mut dialogs = hand.dialogs();
+fn asked(questions: &[Value]) -> (Dialogs, ManualClock) {
+    let clock = ManualClock::new();
+    let mut dialogs = clock.dialogs();
     for question in questions {
-        dialogs.push(dialog(question.clone()), Meanwhile::Waits);
+        dialogs.push(dialog(question.clone()), UserActivity::Idle);
     }
     screen(&mut dialogs, 80, 24);
-    hand.turn(GRACE);
-    (dialogs, hand)
+    clock.advance(ANSWER_GRACE);
+    (dialogs, clock)
 }
 
 fn answer(id: &str, response: Value) -> Choice {
@@ -116,9 +116,9 @@ fn keys_and_what_they_answer() {
 
 #[test]
 fn keys_meant_for_something_else_are_no_answer() {
-    let hand = Hand::new();
-    let mut dialogs = hand.dialogs();
-    dialogs.push(dialog(approval()), Meanwhile::Waits);
+    let clock = ManualClock::new();
+    let mut dialogs = clock.dialogs();
+    dialogs.push(dialog(approval()), UserActivity::Idle);
     assert_eq!(
         press(&mut dialogs, "Enter"),
         Step::Stay,
@@ -127,10 +127,10 @@ fn keys_meant_for_something_else_are_no_answer() {
     screen(&mut dialogs, 80, 24);
     // Each key restarts the wait.
     for _ in 0..3 {
-        hand.turn(GRACE - Duration::from_millis(1));
+        clock.advance(ANSWER_GRACE - Duration::from_millis(1));
         assert_eq!(press(&mut dialogs, "Enter"), Step::Stay);
     }
-    hand.turn(GRACE);
+    clock.advance(ANSWER_GRACE);
     let allowed = answer("d1", json!({"value": "Allow once"}));
     assert_eq!(press(&mut dialogs, "Enter"), Step::Chosen(allowed));
 }
@@ -149,17 +149,17 @@ fn the_enter_of_a_message_is_no_answer() {
         (confirm.clone(), "Down Enter", json!({"confirmed": true})),
         (confirm, "n", json!({"confirmed": false})),
     ] {
-        let hand = Hand::new();
-        let mut dialogs = hand.dialogs();
-        dialogs.push(dialog(question), Meanwhile::Writes);
+        let clock = ManualClock::new();
+        let mut dialogs = clock.dialogs();
+        dialogs.push(dialog(question), UserActivity::Writing);
         let seen = screen(&mut dialogs, 80, 24);
         assert!(
             !seen.contains('❯') && seen.contains("choose one first"),
             "{seen}"
         );
-        hand.turn(LONG_GRACE - Duration::from_millis(1));
+        clock.advance(WRITING_GRACE - Duration::from_millis(1));
         assert_eq!(press(&mut dialogs, "Down"), Step::Stay, "too early");
-        hand.turn(LONG_GRACE);
+        clock.advance(WRITING_GRACE);
         assert_eq!(
             press(&mut dialogs, "Enter"),
             Step::Stay,
@@ -174,7 +174,7 @@ fn the_enter_of_a_message_is_no_answer() {
 fn questions_queue_up_and_are_answered_in_turn() {
     let question =
         |id: &str| json!({"id": id, "method": "confirm", "title": format!("Question {id}")});
-    let (mut dialogs, hand) = asked(&[question("a"), question("b"), question("c")]);
+    let (mut dialogs, clock) = asked(&[question("a"), question("b"), question("c")]);
     assert!(screen(&mut dialogs, 80, 24).contains("Question a"));
     assert!(screen(&mut dialogs, 80, 24).contains("1 of 3"));
     let step = press(&mut dialogs, "y");
@@ -189,7 +189,7 @@ fn questions_queue_up_and_are_answered_in_turn() {
         Step::Stay,
         "the next question has just come up"
     );
-    hand.turn(GRACE);
+    clock.advance(ANSWER_GRACE);
     assert_eq!(
         press(&mut dialogs, "Esc"),
         Step::Asked(answer("b", json!({"cancelled": true})))
@@ -199,7 +199,7 @@ fn questions_queue_up_and_are_answered_in_turn() {
         shown.contains("Question c") && !shown.contains(" of "),
         "{shown}"
     );
-    hand.turn(GRACE);
+    clock.advance(ANSWER_GRACE);
     assert_eq!(
         press(&mut dialogs, "n"),
         Step::Chosen(answer("c", json!({"confirmed": false})))
@@ -223,18 +223,18 @@ fn all_of_an_option_can_be_read_while_it_is_selected() {
 #[test]
 fn time_is_counted_down_and_its_end_closes() {
     let question = |id: &str, timeout: u64| json!({"id": id, "method": "input", "title": "Who?", "timeout": timeout});
-    let (mut dialogs, hand) = asked(&[
+    let (mut dialogs, clock) = asked(&[
         question("a", 2_500),
         question("b", 1_000),
         question("c", 60_000),
     ]);
-    let start = hand.now() - GRACE;
+    let start = clock.now() - ANSWER_GRACE;
     let shown = |dialogs: &mut Dialogs| screen(dialogs, 80, 24).lines().next().unwrap().to_owned();
     assert!(shown(&mut dialogs).contains("3 s · 1 of 3"));
     // The title shows 2 s next, and no question expires before.
     let next = dialogs.deadline().unwrap();
     assert!(next > start + Duration::from_millis(500) && next < start + Duration::from_millis(501));
-    hand.turn(next - hand.now());
+    clock.advance(next - clock.now());
     assert_eq!(
         dialogs.deadline(),
         Some(next),
@@ -247,10 +247,10 @@ fn time_is_counted_down_and_its_end_closes() {
         Some(start + Duration::from_secs(1)),
         "the second ends"
     );
-    hand.turn(Duration::from_secs(1));
+    clock.advance(Duration::from_secs(1));
     assert_eq!(dialogs.tick(), Step::Stay);
     assert!(shown(&mut dialogs).contains("1 s · 1 of 2"));
-    hand.turn(Duration::from_secs(1));
+    clock.advance(Duration::from_secs(1));
     assert_eq!(
         press(&mut dialogs, "Enter"),
         Step::Stay,
@@ -261,7 +261,7 @@ fn time_is_counted_down_and_its_end_closes() {
         "{}",
         shown(&mut dialogs)
     );
-    hand.turn(Duration::from_secs(60));
+    clock.advance(Duration::from_secs(60));
     assert_eq!(dialogs.tick(), Step::Close);
     assert_eq!(
         (dialogs.deadline(), press(&mut dialogs, "Enter")),
@@ -366,15 +366,15 @@ proptest! {
         questions in prop::collection::vec(question(), 1..4),
         keys in prop::collection::vec((0usize..12, 0u16..60, 0u16..20, 0u64..900), 0..25),
     ) {
-        let (mut dialogs, hand) = asked(&questions);
+        let (mut dialogs, clock) = asked(&questions);
         for (what, width, height, wait) in keys {
             let names = ["Up", "Down", "PgUp", "PgDn", "Home", "End", "Enter", "Backspace", "a", "Ctrl-U", "Alt-Enter", "Tab"];
-            hand.turn(Duration::from_millis(wait));
+            clock.advance(Duration::from_millis(wait));
             press(&mut dialogs, names[what]);
             dialogs.paste("x\ny");
             screen(&mut dialogs, width, height);
             if let Some(deadline) = dialogs.deadline() {
-                prop_assert!(deadline + Duration::from_secs(10) > hand.now());
+                prop_assert!(deadline + Duration::from_secs(10) > clock.now());
             }
         }
     }

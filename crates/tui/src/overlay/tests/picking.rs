@@ -6,7 +6,7 @@ use ratatui::style::Modifier;
 use ratatui::text::Line;
 
 use super::*;
-use crate::overlay::picker::{Item, Outfit, Picked, Picker};
+use crate::overlay::picker::{Item, Picked, Picker, PickerFrame};
 use crate::overlay::search::Matching;
 
 /// A name that counts its layouts.
@@ -35,7 +35,7 @@ impl Overlay for Names {
     }
 
     fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme) -> Option<Position> {
-        let outfit = Outfit {
+        let outfit = PickerFrame {
             title: "Names",
             note: "",
             empty: "no names",

@@ -3,10 +3,10 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::overlay::{Choice, Speaker, TreeStep, TreeView};
+use crate::overlay::{Author, Choice, TreeAction, TreeView};
 
 /// One entry: id, parent, author, text, label.
-type Given<'a> = (&'a str, Option<&'a str>, &'a str, &'a str, Option<&'a str>);
+type EntrySpec<'a> = (&'a str, Option<&'a str>, &'a str, &'a str, Option<&'a str>);
 
 fn entry(id: &str, who: &str, said: &str) -> Value {
     match who {
@@ -24,8 +24,8 @@ fn entry(id: &str, who: &str, said: &str) -> Value {
 }
 
 /// The answer of the engine; it nests as deep as the conversation is long.
-fn answer(given: &[Given<'_>]) -> Box<RawValue> {
-    fn print(given: &[Given<'_>], parent: Option<&str>) -> String {
+fn answer(given: &[EntrySpec<'_>]) -> Box<RawValue> {
+    fn print(given: &[EntrySpec<'_>], parent: Option<&str>) -> String {
         let below = given.iter().filter(|entry| entry.1 == parent);
         let nodes = below.map(|&(id, _, who, said, label)| {
             let children = print(given, Some(id));
@@ -53,7 +53,7 @@ fn line(length: usize) -> Box<RawValue> {
     RawValue::from_string(text).unwrap_or_else(|_| panic!("not JSON"))
 }
 
-const CONVERSATION: &[Given<'_>] = &[
+const CONVERSATION: &[EntrySpec<'_>] = &[
     ("m", None, "model_change", "demo", None),
     ("a", Some("m"), "user", "Which files are there?", None),
     (
@@ -98,43 +98,43 @@ fn conversation() -> TreeView {
     TreeView::new(answer(CONVERSATION), Some("n")).unwrap()
 }
 
-fn chosen(entry_id: &str, speaker: Speaker, how: TreeStep) -> Choice {
+fn chosen(entry_id: &str, author: Author, action: TreeAction) -> Choice {
     Choice::Tree {
         entry_id: entry_id.into(),
-        speaker,
-        how,
+        author,
+        action,
     }
 }
 
 #[test]
 fn keys_and_where_they_lead() {
-    use Speaker::{Other, User};
-    for (keys, id, speaker, how) in [
-        ("Enter", "j", Other, TreeStep::Jump),
-        ("Up Enter", "i", User, TreeStep::Jump),
-        ("Up s", "i", User, TreeStep::JumpWithSummary),
-        ("Home Down f", "b", Other, TreeStep::Fork),
-        ("Left Enter", "i", User, TreeStep::Jump),
-        ("Left Left Enter", "f", User, TreeStep::Jump),
-        ("Up Left Enter", "f", User, TreeStep::Jump),
-        ("Home Right Enter", "c", User, TreeStep::Jump),
-        ("Home Right Right Enter", "f", User, TreeStep::Jump),
-        ("/ f i x Enter Enter", "c", User, TreeStep::Jump),
-        ("/ t o o Down Enter Enter", "j", Other, TreeStep::Jump),
-        ("Tab Enter", "i", User, TreeStep::Jump),
-        ("Tab Tab Home Enter", "c", User, TreeStep::Jump),
+    use Author::{Other, User};
+    for (keys, id, author, action) in [
+        ("Enter", "j", Other, TreeAction::Jump),
+        ("Up Enter", "i", User, TreeAction::Jump),
+        ("Up s", "i", User, TreeAction::JumpWithSummary),
+        ("Home Down f", "b", Other, TreeAction::Fork),
+        ("Left Enter", "i", User, TreeAction::Jump),
+        ("Left Left Enter", "f", User, TreeAction::Jump),
+        ("Up Left Enter", "f", User, TreeAction::Jump),
+        ("Home Right Enter", "c", User, TreeAction::Jump),
+        ("Home Right Right Enter", "f", User, TreeAction::Jump),
+        ("/ f i x Enter Enter", "c", User, TreeAction::Jump),
+        ("/ t o o Down Enter Enter", "j", Other, TreeAction::Jump),
+        ("Tab Enter", "i", User, TreeAction::Jump),
+        ("Tab Tab Home Enter", "c", User, TreeAction::Jump),
         (
             "Ctrl-O Ctrl-O Ctrl-O Home Enter",
             "m",
             Other,
-            TreeStep::Jump,
+            TreeAction::Jump,
         ),
-        ("/ f i x Esc Enter", "c", User, TreeStep::Jump),
+        ("/ f i x Esc Enter", "c", User, TreeAction::Jump),
     ] {
         let mut tree = conversation();
         screen(&mut tree, 80, 24);
         let step = press(&mut tree, keys);
-        assert_eq!(step, Step::Chosen(chosen(id, speaker, how)), "{keys}");
+        assert_eq!(step, Step::Chosen(chosen(id, author, action)), "{keys}");
     }
     assert_eq!(press(&mut conversation(), "Esc"), Step::Close);
     assert_eq!(press(&mut conversation(), "/ a Esc Esc"), Step::Close);
@@ -153,15 +153,15 @@ fn entries_get_and_lose_their_names() {
     tree.paste("\n");
     let named = chosen(
         "j",
-        Speaker::Other,
-        TreeStep::Label(Some("the end /x".into())),
+        Author::Other,
+        TreeAction::Label(Some("the end /x".into())),
     );
     assert_eq!(press(&mut tree, "Enter"), Step::Asked(named));
     assert!(screen(&mut tree, 80, 24).contains("[the end /x] model"));
     press(&mut tree, "l Ctrl-U");
     assert_eq!(
         press(&mut tree, "Enter"),
-        Step::Asked(chosen("j", Speaker::Other, TreeStep::Label(None)))
+        Step::Asked(chosen("j", Author::Other, TreeAction::Label(None)))
     );
     assert!(!screen(&mut tree, 80, 24).contains("the end"));
     assert_eq!(press(&mut tree, "l x Esc"), Step::Stay);
@@ -222,7 +222,7 @@ proptest! {
     ) {
         let ids: Vec<String> = (0..parents.len()).map(|at| at.to_string()).collect();
         let whose = ["user", "assistant", "toolResult", "model_change", "other"];
-        let given: Vec<Given<'_>> = parents.iter().enumerate().map(|(at, (parent, who, said, label))| {
+        let given: Vec<EntrySpec<'_>> = parents.iter().enumerate().map(|(at, (parent, who, said, label))| {
             // Sometimes a root.
             let parent = parent.index(at + 1);
             let parent = (parent < at).then(|| ids[parent].as_str());

@@ -8,11 +8,11 @@ use super::entry::{Summary, Tone};
 use super::{TreeView, Typing, rows};
 use crate::Theme;
 use crate::overlay::input;
-use crate::overlay::panel::{Cover, Panel, clipped, draw_row, row_text};
-use crate::text::{clip, one_line, width};
+use crate::overlay::panel::{Panel, PanelSize, clipped, draw_row, row_text};
+use crate::text::{one_line, truncate, width};
 
 /// Columns reserved for the text of a row, even on a deep branch.
-const ROOM_FOR_TEXT: usize = 24;
+const MIN_TEXT_WIDTH: usize = 24;
 
 impl TreeView {
     pub(super) fn paint(
@@ -42,7 +42,7 @@ impl TreeView {
             title: "Tree",
             note: &note,
             hints,
-            cover: Cover::Part,
+            size: PanelSize::Part,
         };
         let top = u16::from(self.has_top());
         let content = panel.draw(area, buf, theme, self.tallest.max(1) + usize::from(top));
@@ -72,7 +72,7 @@ impl TreeView {
                 (_, "") => "nothing to show; Tab shows something else",
                 _ => "nothing matches",
             };
-            let words = clip(words, list.width.into());
+            let words = truncate(words, list.width.into());
             buf.set_stringn(list.x, list.y, words, list.width.into(), theme.dim);
             return cursor;
         }
@@ -91,7 +91,7 @@ impl TreeView {
             self.laid_out += 1;
         }
         let at = self.rows[row].node;
-        let levels = columns.saturating_sub(ROOM_FOR_TEXT) / 3;
+        let levels = columns.saturating_sub(MIN_TEXT_WIDTH) / 3;
         let rules = rows::rules(&self.rows, row, levels.max(1));
         let mark = if self.path.contains(&at) {
             Span::styled("• ", theme.accent)
@@ -99,9 +99,9 @@ impl TreeView {
             Span::raw("  ")
         };
         let Summary {
-            who, said, tone, ..
+            author, said, tone, ..
         } = self.summary(at);
-        let (who_style, said_style) = match tone {
+        let (author_style, text_style) = match tone {
             Tone::User => (theme.user, theme.text),
             Tone::Model => (theme.success, theme.text),
             Tone::Quiet => (theme.dim, theme.dim),
@@ -114,9 +114,9 @@ impl TreeView {
                 theme.warning,
             ));
         }
-        spans.push(Span::styled(who, who_style));
-        spans.push(Span::styled(format!("  {said}"), said_style));
-        if self.here == Some(at) {
+        spans.push(Span::styled(author, author_style));
+        spans.push(Span::styled(format!("  {said}"), text_style));
+        if self.current == Some(at) {
             let here = "  ◂ here";
             let mut spans = clipped(spans, columns.saturating_sub(width(here)));
             spans.push(Span::styled(here, theme.accent));

@@ -7,12 +7,12 @@ use crate::text::one_line;
 use crate::transcript::subject;
 
 /// Characters of an entry that are searched and shown.
-const LONGEST_SHOWN: usize = 300;
+const MAX_SHOWN: usize = 300;
 
 /// The author of an entry, and a short form of its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Summary {
-    pub who: String,
+    pub author: String,
     pub said: String,
     /// Further text that is searched but not shown.
     more: String,
@@ -32,8 +32,8 @@ impl Summary {
     /// Describes an entry; `call` is the call that it is the result of.
     pub fn of(entry: &Value, call: Option<&Value>) -> Self {
         let member = |name: &str| short(entry[name].as_str().unwrap_or_default());
-        let quiet = |who: &str, said: String| Self {
-            who: who.to_owned(),
+        let quiet = |author: &str, said: String| Self {
+            author: author.to_owned(),
             said,
             more: String::new(),
             tone: Tone::Quiet,
@@ -65,7 +65,7 @@ impl Summary {
     fn of_message(message: &Value, call: Option<&Value>) -> Self {
         let mut more = String::new();
         let said = text(&message["content"]);
-        let (who, said, tone) = match message["role"].as_str().unwrap_or_default() {
+        let (author, said, tone) = match message["role"].as_str().unwrap_or_default() {
             "user" => ("you".to_owned(), said, Tone::User),
             "assistant" => {
                 let error = message["errorMessage"].as_str().unwrap_or_default();
@@ -98,7 +98,7 @@ impl Summary {
             other => (short(other), said, Tone::Quiet),
         };
         Self {
-            who,
+            author,
             said,
             more,
             tone,
@@ -107,7 +107,7 @@ impl Summary {
 
     /// The text to search in.
     pub fn words(&self) -> String {
-        format!("{} {} {}", self.who, self.said, self.more)
+        format!("{} {} {}", self.author, self.said, self.more)
     }
 }
 
@@ -152,7 +152,7 @@ fn calls(content: &Value) -> String {
 }
 
 fn short(text: &str) -> String {
-    let end = text.char_indices().nth(LONGEST_SHOWN);
+    let end = text.char_indices().nth(MAX_SHOWN);
     one_line(&text[..end.map_or(text.len(), |(at, _)| at)])
 }
 
@@ -236,7 +236,11 @@ mod tests {
             (json!(null), "unreadable entry "),
         ] {
             let summary = Summary::of(&entry, None);
-            assert_eq!(format!("{} {}", summary.who, summary.said), said, "{entry}");
+            assert_eq!(
+                format!("{} {}", summary.author, summary.said),
+                said,
+                "{entry}"
+            );
         }
     }
 
@@ -249,7 +253,10 @@ mod tests {
         let result = json!({"type": "message", "message": {"role": "toolResult", "toolName": "bash",
             "toolCallId": "2", "content": [{"type": "text", "text": "a.rs"}]}});
         let summary = Summary::of(&result, call(&calls, "2").as_ref());
-        assert_eq!((summary.who.as_str(), summary.tone), ("bash", Tone::Quiet));
+        assert_eq!(
+            (summary.author.as_str(), summary.tone),
+            ("bash", Tone::Quiet)
+        );
         assert!(summary.said.starts_with("$ ls"), "{}", summary.said);
         assert!(summary.words().contains("a.rs"));
         assert_eq!(call(&calls, "3"), None);

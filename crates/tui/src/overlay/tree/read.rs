@@ -12,13 +12,13 @@ use serde::de::IgnoredAny;
 use serde_json::Deserializer;
 use serde_json::value::RawValue;
 
-use crate::overlay::Speaker;
+use crate::overlay::Author;
 
 /// An entry of the tree.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
     pub id: String,
-    pub kind: Kind,
+    pub kind: NodeKind,
     /// The index of its parent, which precedes it in the list.
     pub parent: Option<usize>,
     pub label: Option<String>,
@@ -28,22 +28,22 @@ pub(super) struct Node {
 
 /// The kind of an entry, on which its visibility depends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum NodeKind {
     /// A message of the user.
     User,
     /// A message of the model, a tool result or a summary.
-    Said,
+    Conversation,
     /// An answer that only calls tools; their results describe it sufficiently.
     Calls,
     /// A change of model or thinking, a name, data of an extension.
     Bookkeeping,
 }
 
-impl Kind {
-    pub fn speaker(self) -> Speaker {
+impl NodeKind {
+    pub fn author(self) -> Author {
         match self {
-            Self::User => Speaker::User,
-            _ => Speaker::Other,
+            Self::User => Author::User,
+            _ => Author::Other,
         }
     }
 }
@@ -70,17 +70,17 @@ struct MessageHead<'a> {
 }
 
 impl Head<'_> {
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> NodeKind {
         let message = self.message.as_ref();
         match (&*self.r#type, message.map(|message| &*message.role)) {
-            ("message", Some("user")) => Kind::User,
+            ("message", Some("user")) => NodeKind::User,
             ("message", Some("assistant")) if message.is_some_and(MessageHead::only_calls) => {
-                Kind::Calls
+                NodeKind::Calls
             }
             ("model_change" | "thinking_level_change" | "label" | "session_info" | "custom", _) => {
-                Kind::Bookkeeping
+                NodeKind::Bookkeeping
             }
-            _ => Kind::Said,
+            _ => NodeKind::Conversation,
         }
     }
 }
@@ -96,7 +96,7 @@ impl MessageHead<'_> {
 
 /// A node whose end has not been read.
 #[derive(Default)]
-struct Open {
+struct OpenNode {
     /// Its index, once its entry was read.
     at: Option<usize>,
 }
@@ -105,26 +105,26 @@ struct Open {
 pub(super) fn read(text: &str) -> Result<Vec<Node>, String> {
     let mut reader = Reader { text, at: 0 };
     let mut nodes: Vec<Node> = Vec::new();
-    let mut open: Vec<Open> = Vec::new();
+    let mut open: Vec<OpenNode> = Vec::new();
     while let Some(byte) = reader.next_token() {
         match byte {
             b'[' | b']' | b',' => reader.at += 1,
             b'{' => {
                 reader.at += 1;
-                open.push(Open::default());
+                open.push(OpenNode::default());
             }
             b'}' => {
                 reader.at += 1;
-                open.pop().ok_or_else(|| reader.trouble())?;
+                open.pop().ok_or_else(|| reader.error())?;
             }
             b'"' => {
                 let name: String = reader.value()?;
                 if reader.next_token() != Some(b':') {
-                    return Err(reader.trouble());
+                    return Err(reader.error());
                 }
                 reader.at += 1;
                 let parent = open.iter().rev().skip(1).find_map(|node| node.at);
-                let node = open.last_mut().ok_or_else(|| reader.trouble())?;
+                let node = open.last_mut().ok_or_else(|| reader.error())?;
                 match name.as_str() {
                     "entry" => {
                         reader.next_token();
@@ -151,13 +151,13 @@ pub(super) fn read(text: &str) -> Result<Vec<Node>, String> {
                     }
                 }
             }
-            _ => return Err(reader.trouble()),
+            _ => return Err(reader.error()),
         }
     }
     if open.is_empty() {
         Ok(nodes)
     } else {
-        Err(reader.trouble())
+        Err(reader.error())
     }
 }
 
@@ -181,11 +181,11 @@ impl<'a> Reader<'a> {
                 self.at += values.byte_offset();
                 Ok(value)
             }
-            _ => Err(self.trouble()),
+            _ => Err(self.error()),
         }
     }
 
-    fn trouble(&self) -> String {
+    fn error(&self) -> String {
         format!("the session tree cannot be read at byte {}", self.at)
     }
 }
@@ -203,9 +203,9 @@ mod tests {
             {"entry":null_is_not_an_entry}]"#;
         let calls = r#"[{"entry":{"type":"message","id":"x","message":{"role":"assistant",
             "content":[{"type":"thinking","thinking":"\"type\":\"text\""},{"type":"toolCall","name":"ls"}]}},"children":[]}]"#;
-        assert_eq!(read(calls).unwrap()[0].kind, Kind::Calls);
+        assert_eq!(read(calls).unwrap()[0].kind, NodeKind::Calls);
         let says = calls.replace("thinking\",", "text\",");
-        assert_eq!(read(&says).unwrap()[0].kind, Kind::Said);
+        assert_eq!(read(&says).unwrap()[0].kind, NodeKind::Conversation);
         assert!(read(text).unwrap_err().contains("byte"));
         let text = text.replace(",\n            {\"entry\":null_is_not_an_entry}", "");
         let nodes = read(&text).unwrap();
@@ -223,9 +223,9 @@ mod tests {
         assert_eq!(
             seen,
             [
-                ("a", Kind::User, None, None),
-                ("b", Kind::Said, Some(0), None),
-                ("c", Kind::Bookkeeping, Some(0), Some("here")),
+                ("a", NodeKind::User, None, None),
+                ("b", NodeKind::Conversation, Some(0), None),
+                ("c", NodeKind::Bookkeeping, Some(0), Some("here")),
             ]
         );
         assert!(text[nodes[2].json.clone()].starts_with(r#"{"id":"c""#));

@@ -6,18 +6,18 @@
 
 use std::collections::HashSet;
 
-use super::read::{Kind, Node};
+use super::read::{Node, NodeKind};
 
 /// The entries to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum TreeMode {
     Conversation,
     User,
     Labelled,
     All,
 }
 
-impl Mode {
+impl TreeMode {
     pub fn next(self) -> Self {
         match self {
             Self::Conversation => Self::User,
@@ -39,9 +39,9 @@ impl Mode {
     pub fn shows(self, node: &Node) -> bool {
         match self {
             Self::Conversation => {
-                matches!(node.kind, Kind::User | Kind::Said) || node.label.is_some()
+                matches!(node.kind, NodeKind::User | NodeKind::Conversation) || node.label.is_some()
             }
-            Self::User => node.kind == Kind::User,
+            Self::User => node.kind == NodeKind::User,
             Self::Labelled => node.label.is_some(),
             Self::All => true,
         }
@@ -50,7 +50,7 @@ impl Mode {
 
 /// The row of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Row {
+pub(super) struct TreeRow {
     /// Its index in the list of entries.
     pub node: usize,
     /// The first row of its branch; `None` on the trunk.
@@ -68,7 +68,7 @@ pub(super) enum Sibling {
 
 /// The rows of all visible entries: those that the mode shows and, during a search, those in
 /// `found`.
-pub(super) fn rows(nodes: &[Node], mode: Mode, found: Option<&HashSet<usize>>) -> Vec<Row> {
+pub(super) fn rows(nodes: &[Node], mode: TreeMode, found: Option<&HashSet<usize>>) -> Vec<TreeRow> {
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
     let mut roots: Vec<usize> = Vec::new();
     // The nearest visible ancestor of each entry; parents precede their children.
@@ -83,9 +83,9 @@ pub(super) fn rows(nodes: &[Node], mode: Mode, found: Option<&HashSet<usize>>) -
             (true, Some(above)) => children[above].push(at),
         }
     }
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<TreeRow> = Vec::new();
     // Entries still to be added, with the first row of their branch; the next is at the end.
-    let mut waiting: Vec<Row> = Vec::new();
+    let mut waiting: Vec<TreeRow> = Vec::new();
     grow(&mut waiting, &roots, None);
     while let Some(row) = waiting.pop() {
         let at = rows.len();
@@ -101,22 +101,26 @@ pub(super) fn rows(nodes: &[Node], mode: Mode, found: Option<&HashSet<usize>>) -
 }
 
 /// Queues `children` of the branch that begins with row `branch`.
-fn grow(waiting: &mut Vec<Row>, children: &[usize], branch: Option<usize>) {
+fn grow(waiting: &mut Vec<TreeRow>, children: &[usize], branch: Option<usize>) {
     let last = children.len().saturating_sub(1);
-    let rows = children.iter().enumerate().rev().map(|(at, &node)| Row {
-        node,
-        branch,
-        start: match at {
-            _ if children.len() == 1 => None,
-            _ if at == last => Some(Sibling::Last),
-            _ => Some(Sibling::Inner),
-        },
-    });
+    let rows = children
+        .iter()
+        .enumerate()
+        .rev()
+        .map(|(at, &node)| TreeRow {
+            node,
+            branch,
+            start: match at {
+                _ if children.len() == 1 => None,
+                _ if at == last => Some(Sibling::Last),
+                _ => Some(Sibling::Inner),
+            },
+        });
     waiting.extend(rows);
 }
 
 /// The branch lines before a row, at most `levels` of them; `…` replaces omitted ones.
-pub(super) fn rules(rows: &[Row], at: usize, levels: usize) -> String {
+pub(super) fn rules(rows: &[TreeRow], at: usize, levels: usize) -> String {
     let mut pieces: Vec<&str> = Vec::new();
     let row = &rows[at];
     pieces.extend(row.start.map(|sibling| match sibling {

@@ -7,12 +7,12 @@ use ratatui::style::Style;
 use ratatui::text::Line;
 use serde_json::Value;
 
-use super::{Arguments, Card, State};
+use super::{Arguments, Card, CardState};
 use crate::diff::diff_lines;
-use crate::text::{clip, one_line, sanitise, width as width_of, wrap};
+use crate::text::{one_line, sanitise, truncate, width as width_of, wrap};
 use crate::transcript::headline::{changes, subject};
+use crate::transcript::messages::image;
 use crate::transcript::preview::{self, End, counted, first_rows, folded, size, span};
-use crate::transcript::said::image;
 use crate::transcript::waiting::elapsed;
 use crate::transcript::{Attention, Fold, Look};
 
@@ -28,13 +28,13 @@ impl Card {
     pub fn is_slim(&self, look: &Look<'_>) -> bool {
         let (content, _) = self.content();
         match self.state {
-            State::Writing | State::Waiting | State::Stopped => true,
-            State::Running(_) if self.waits_for_you(look) => !self.has_plan(),
-            State::Running(_) => content.is_empty(),
-            State::Done(_) => {
-                look.tools == Fold::Folded && self.tells_count_only() && !self.has_image()
+            CardState::Writing | CardState::Waiting | CardState::Stopped => true,
+            CardState::Running(_) if self.waits_for_user(look) => !self.has_plan(),
+            CardState::Running(_) => content.is_empty(),
+            CardState::Done(_) => {
+                look.tools == Fold::Folded && self.shows_count_only() && !self.has_image()
             }
-            State::Failed(_) | State::Refused => false,
+            CardState::Failed(_) | CardState::Refused => false,
         }
     }
 
@@ -45,8 +45,8 @@ impl Card {
     }
 
     /// Reports whether the call has not started because a question is open.
-    fn waits_for_you(&self, look: &Look<'_>) -> bool {
-        let is_running = matches!(self.state, State::Running(_));
+    fn waits_for_user(&self, look: &Look<'_>) -> bool {
+        let is_running = matches!(self.state, CardState::Running(_));
         is_running && look.attention == Attention::Wanted && self.content().0.is_empty()
     }
 
@@ -56,12 +56,12 @@ impl Card {
     }
 
     /// Reports whether a folded card shows only the amount of output.
-    fn tells_count_only(&self) -> bool {
+    fn shows_count_only(&self) -> bool {
         matches!(self.name.as_str(), "read" | "ls" | "find" | "write")
     }
 
     /// Reports whether the headline shows the number of lines.
-    fn tells_lines(&self) -> bool {
+    fn shows_line_count(&self) -> bool {
         matches!(self.name.as_str(), "read" | "ls" | "find") && !self.has_image()
     }
 
@@ -74,23 +74,23 @@ impl Card {
         let theme = look.theme;
         let time = |duration: Option<Duration>| duration.map(elapsed).unwrap_or_default();
         match self.state {
-            State::Writing => {
+            CardState::Writing => {
                 let bytes = match self.arguments {
                     Arguments::Writing { bytes, .. } if bytes >= 1024 => size(bytes),
                     _ => "…".to_owned(),
                 };
                 ("•", theme.dim, bytes)
             }
-            State::Waiting => ("•", theme.dim, "waiting".into()),
-            State::Running(_) if self.waits_for_you(look) => {
+            CardState::Waiting => ("•", theme.dim, "waiting".into()),
+            CardState::Running(_) if self.waits_for_user(look) => {
                 ("•", theme.warning, "waiting for you".into())
             }
-            State::Running(since) => {
+            CardState::Running(since) => {
                 let time = elapsed(look.now.saturating_duration_since(since));
                 ("•", theme.warning, format!("running{time}"))
             }
-            State::Done(duration) => ("✓", theme.success, time(duration).trim().to_owned()),
-            State::Failed(duration) => {
+            CardState::Done(duration) => ("✓", theme.success, time(duration).trim().to_owned()),
+            CardState::Failed(duration) => {
                 let text = self.text();
                 let words = match self.is_command().then(|| split_ending(&text)) {
                     Some((_, ending)) if !ending.is_empty() => ending,
@@ -100,16 +100,16 @@ impl Card {
                 let comma = if time.is_empty() { "" } else { "," };
                 ("✗", theme.error, format!("{words}{comma}{time}"))
             }
-            State::Refused => ("✗", theme.warning, "refused".into()),
-            State::Stopped => ("✗", theme.dim, "stopped".into()),
+            CardState::Refused => ("✗", theme.warning, "refused".into()),
+            CardState::Stopped => ("✗", theme.dim, "stopped".into()),
         }
     }
 
     fn headline(&self, width: u16, look: &Look<'_>) -> Vec<Line<'static>> {
         let theme = look.theme;
         let (mark, style, mut words) = self.state_words(look);
-        let is_done = matches!(self.state, State::Done(_));
-        if is_done && look.tools == Fold::Folded && self.tells_lines() {
+        let is_done = matches!(self.state, CardState::Done(_));
+        if is_done && look.tools == Fold::Folded && self.shows_line_count() {
             let count = counted(self.text().trim_end().lines().count(), "line");
             words = if words.is_empty() {
                 count
@@ -128,14 +128,14 @@ impl Card {
             let (added, removed) = changes(diff);
             what.push_str(&format!(" (+{added} -{removed})"));
         }
-        let name = clip(
+        let name = truncate(
             &one_line(&self.name),
             usize::from(width).saturating_sub(2).max(1),
         );
         let reserved = 2 + width_of(&name) + 1 + width_of(&state);
         let room = usize::from(width).saturating_sub(reserved);
         let state_style = match self.state {
-            State::Done(_) => theme.dim,
+            CardState::Done(_) => theme.dim,
             _ => style,
         };
         let mut line = Line::default();
@@ -143,7 +143,7 @@ impl Card {
         line.push_span(span(name, theme.strong));
         if !what.is_empty() && room > 0 {
             line.push_span(span(
-                format!(" {}", clip(&one_line(&what), room)),
+                format!(" {}", truncate(&one_line(&what), room)),
                 theme.text,
             ));
         }
@@ -161,26 +161,28 @@ impl Card {
     fn body(&self, width: u16, look: &Look<'_>) -> Vec<Line<'static>> {
         let theme = look.theme;
         let mut lines = match self.state {
-            State::Writing | State::Waiting | State::Stopped => return Vec::new(),
-            State::Running(_) if self.waits_for_you(look) => return self.plan(width, look),
-            State::Running(_) => {
+            CardState::Writing | CardState::Waiting | CardState::Stopped => return Vec::new(),
+            CardState::Running(_) if self.waits_for_user(look) => return self.plan(width, look),
+            CardState::Running(_) => {
                 let rows = folded(&self.text(), End::Last, LIVE_ROWS, width, theme.text, theme);
                 let skipped = rows.len().saturating_sub(LIVE_ROWS);
                 return rows.into_iter().skip(skipped).collect();
             }
-            State::Refused => preview::wrapped(self.text().trim(), width, theme.warning),
-            State::Failed(_) => self.shown(width, theme.error, look),
-            State::Done(_) if self.diff().is_some() => {
+            CardState::Refused => preview::wrapped(self.text().trim(), width, theme.warning),
+            CardState::Failed(_) => self.shown(width, theme.error, look),
+            CardState::Done(_) if self.diff().is_some() => {
                 let diff = diff_lines(self.diff().unwrap_or(""), width, theme);
                 match look.tools {
                     Fold::Folded => first_rows(diff, DIFF_ROWS, width, theme),
                     Fold::Unfolded => diff,
                 }
             }
-            State::Done(_) if self.tells_count_only() && look.tools == Fold::Folded => Vec::new(),
-            State::Done(_) if self.name == "write" => self.written_file(width, look),
-            State::Done(_) if self.name == "read" => self.read_file(width, look),
-            State::Done(_) => self.shown(width, theme.text, look),
+            CardState::Done(_) if self.shows_count_only() && look.tools == Fold::Folded => {
+                Vec::new()
+            }
+            CardState::Done(_) if self.name == "write" => self.written_file(width, look),
+            CardState::Done(_) if self.name == "read" => self.read_file(width, look),
+            CardState::Done(_) => self.shown(width, theme.text, look),
         };
         let images = self.content().0.iter().filter_map(image);
         lines.extend(images.map(|words| preview::row(&words, width, theme.dim)));
@@ -208,7 +210,7 @@ impl Card {
     fn shown(&self, width: u16, style: Style, look: &Look<'_>) -> Vec<Line<'static>> {
         let whole = self.text();
         let (text, style, end) = match self.state {
-            State::Failed(_) if self.is_command() => {
+            CardState::Failed(_) if self.is_command() => {
                 (split_ending(&whole).0, look.theme.text, End::Last)
             }
             _ if self.is_command() => (whole.as_str(), look.theme.text, End::Last),

@@ -22,7 +22,7 @@ fn running(now: Instant) -> Transcript {
     );
     apply(&mut transcript, said(&user("Go")));
     apply(&mut transcript, streamed(&both));
-    let made = Made::new(&test, output("", None), false);
+    let made = TestCall::new(&test, output("", None), false);
     transcript.apply_at(&made.start(), now);
     transcript.apply(&made.update("one\ntwo\nthree\nfour\nfive\nsix\nseven\n"));
     transcript
@@ -30,11 +30,11 @@ fn running(now: Instant) -> Transcript {
 
 #[test]
 fn a_running_tool_shows_the_end_of_its_output() {
-    let mut eyes = Eyes::new();
-    let mut transcript = running(eyes.now);
-    eyes.now += Duration::from_secs(75);
+    let mut test_look = TestLook::new();
+    let mut transcript = running(test_look.now);
+    test_look.now += Duration::from_secs(75);
     assert!(transcript.is_lively());
-    insta::assert_snapshot!(whole(&mut transcript, 40, &eyes), @r"
+    insta::assert_snapshot!(whole(&mut transcript, 40, &test_look), @r"
     > Go
 
     thinking … 1 line (Ctrl-T)
@@ -52,7 +52,7 @@ fn a_running_tool_shows_the_end_of_its_output() {
     ");
     transcript.apply(&Event::Settled { aborted: true });
     assert!(!transcript.is_lively());
-    let text = whole(&mut transcript, 40, &eyes);
+    let text = whole(&mut transcript, 40, &test_look);
     assert!(
         text.ends_with("✗ bash $ cargo test · stopped\n✗ read a.rs · stopped"),
         "{text}"
@@ -67,8 +67,8 @@ fn thinking_shows_its_tail_while_it_grows() {
     let events = streamed(&message);
     let mut transcript = Transcript::new();
     apply(&mut transcript, events[..20].iter().cloned());
-    let eyes = Eyes::new();
-    let tail = whole(&mut transcript, 40, &eyes);
+    let test_look = TestLook::new();
+    let tail = whole(&mut transcript, 40, &test_look);
     insta::assert_snapshot!(tail, @r"
     thinking … 1 line
     the other against the first, for quite a
@@ -77,7 +77,7 @@ fn thinking_shows_its_tail_while_it_grows() {
     ");
     apply(&mut transcript, events[20..].iter().cloned());
     assert_eq!(
-        whole(&mut transcript, 40, &eyes),
+        whole(&mut transcript, 40, &test_look),
         "thinking … 1 line (Ctrl-T)"
     );
 }
@@ -93,11 +93,11 @@ fn a_call_is_readable_while_it_is_written() {
     let events = streamed(&answer(vec![block], StopReason::ToolUse, None));
     let mut transcript = Transcript::new();
     apply(&mut transcript, events[..3].iter().cloned());
-    let eyes = Eyes::new();
-    assert_eq!(whole(&mut transcript, 80, &eyes), "• write · …");
+    let test_look = TestLook::new();
+    assert_eq!(whole(&mut transcript, 80, &test_look), "• write · …");
     apply(&mut transcript, events[3..300].iter().cloned());
     assert_eq!(
-        whole(&mut transcript, 80, &eyes),
+        whole(&mut transcript, 80, &test_look),
         "• write src/long.rs (1 line) · 2.0 KB"
     );
 }
@@ -108,37 +108,37 @@ fn a_retry_counts_down_and_goes_away() {
     let mut transcript = Transcript::new();
     apply(&mut transcript, said(&user("Hello")));
     apply(&mut transcript, streamed(&failed));
-    let eyes = Eyes::new();
-    let advised = whole(&mut transcript, 80, &eyes);
+    let test_look = TestLook::new();
+    let advised = whole(&mut transcript, 80, &test_look);
     assert!(advised.contains("The provider is busy."), "{advised}");
-    let mut eyes = eyes;
+    let mut test_look = test_look;
     let retry = Event::RetryStart {
         attempt: 1,
         max_attempts: 3,
         delay: Duration::from_secs(4),
         error: "529 Overloaded".into(),
     };
-    transcript.apply_at(&retry, eyes.now);
+    transcript.apply_at(&retry, test_look.now);
     assert!(transcript.is_lively());
-    insta::assert_snapshot!(whole(&mut transcript, 80, &eyes), @r"
+    insta::assert_snapshot!(whole(&mut transcript, 80, &test_look), @r"
     > Hello
 
     The request failed: 529 Overloaded
 
     Trying again in 4 s (retry 1 of 3; Esc stops)
     ");
-    eyes.now += Duration::from_secs(10);
-    assert!(whole(&mut transcript, 80, &eyes).contains("Trying again now (retry 1 of 3"));
+    test_look.now += Duration::from_secs(10);
+    assert!(whole(&mut transcript, 80, &test_look).contains("Trying again now (retry 1 of 3"));
     transcript.apply(&Event::AgentStart);
     assert!(!transcript.is_lively());
-    let text = whole(&mut transcript, 80, &eyes);
+    let text = whole(&mut transcript, 80, &test_look);
     assert_eq!(text, "> Hello\n\nThe request failed: 529 Overloaded");
     transcript.apply(&Event::RetryEnd {
         success: false,
         attempt: 3,
         final_error: Some("529 Overloaded".into()),
     });
-    let text = whole(&mut transcript, 80, &eyes);
+    let text = whole(&mut transcript, 80, &test_look);
     assert!(
         text.ends_with("Tried again 3 times. It is not tried any more."),
         "{text}"
@@ -147,7 +147,7 @@ fn a_retry_counts_down_and_goes_away() {
 
 #[test]
 fn a_compaction_ends_as_a_summary_or_with_words() {
-    let eyes = Eyes::new();
+    let test_look = TestLook::new();
     let mut transcript = Transcript::new();
     let start = Event::CompactionStart {
         reason: CompactionReason::Threshold,
@@ -160,10 +160,10 @@ fn a_compaction_ends_as_a_summary_or_with_words() {
         error: error.map(str::to_owned),
     };
     transcript.apply(&start);
-    insta::assert_snapshot!(whole(&mut transcript, 80, &eyes), @"Summarising the conversation, which is nearly as long as can be … (Esc stops)");
+    insta::assert_snapshot!(whole(&mut transcript, 80, &test_look), @"Summarising the conversation, which is nearly as long as can be … (Esc stops)");
     transcript.apply(&end(None, true, None));
     assert_eq!(
-        whole(&mut transcript, 80, &eyes),
+        whole(&mut transcript, 80, &test_look),
         "Summarising was stopped."
     );
     transcript.apply(&start);
@@ -181,7 +181,7 @@ fn a_compaction_ends_as_a_summary_or_with_words() {
     };
     transcript.apply(&start);
     transcript.apply(&end(Some(Arc::new(result)), false, None));
-    insta::assert_snapshot!(whole(&mut transcript, 80, &eyes), @r"
+    insta::assert_snapshot!(whole(&mut transcript, 80, &test_look), @r"
     Summarising was stopped.
 
     Summarising failed: no
@@ -195,13 +195,13 @@ fn a_compaction_ends_as_a_summary_or_with_words() {
 
 #[test]
 fn a_command_of_the_user_is_followed() {
-    let eyes = Eyes::new();
+    let test_look = TestLook::new();
     let mut transcript = Transcript::new();
     let id = transcript.shell_start("make all", false);
     assert!(transcript.is_lively());
     transcript.shell_output(id, "one\ntwo\nthr");
     transcript.shell_output(id, "ee\n");
-    let text = whole(&mut transcript, 40, &eyes);
+    let text = whole(&mut transcript, 40, &test_look);
     assert_eq!(text, "! make all · running\none\ntwo\nthree");
     let outcome = BashOutcome {
         output: "one\ntwo\nthree".into(),
@@ -212,27 +212,27 @@ fn a_command_of_the_user_is_followed() {
     };
     transcript.shell_end(id, Ok(&outcome));
     assert!(!transcript.is_lively());
-    let text = whole(&mut transcript, 40, &eyes);
+    let text = whole(&mut transcript, 40, &test_look);
     assert_eq!(text, "! make all · exit code 2\none\ntwo\nthree");
 
     let id = transcript.shell_start("secret", true);
     transcript.shell_end(id, Err("no shell"));
-    let text = whole(&mut transcript, 40, &eyes);
+    let text = whole(&mut transcript, 40, &test_look);
     assert!(text.ends_with("!! secret · failed\nno shell"), "{text}");
 }
 
 #[test]
 fn a_run_is_followed_after_the_list_was_made_anew() {
-    let eyes = Eyes::new();
+    let test_look = TestLook::new();
     let test = call("1", "bash", json!({"command": "cargo test"}));
-    let made = Made::new(&test, output("fine", None), false);
+    let made = TestCall::new(&test, output("fine", None), false);
     let first = answer(vec![test], StopReason::ToolUse, None);
     let second = answer(vec![Block::text("It is fine.")], StopReason::Stop, None);
     let mut transcript = Transcript::new();
     transcript.load(&[user("Go"), Arc::clone(&first)]);
-    transcript.apply_at(&made.update("so far"), eyes.now);
+    transcript.apply_at(&made.update("so far"), test_look.now);
     assert!(transcript.is_lively());
-    let text = whole(&mut transcript, 40, &eyes);
+    let text = whole(&mut transcript, 40, &test_look);
     assert_eq!(text, "> Go\n\n• bash $ cargo test · running\nso far");
     apply(&mut transcript, made.events().into_iter().skip(1));
 
@@ -240,7 +240,7 @@ fn a_run_is_followed_after_the_list_was_made_anew() {
     let messages = [user("Go"), first, made.message()];
     transcript.load(&messages);
     apply(&mut transcript, events[1..3].iter().cloned());
-    let text = whole(&mut transcript, 40, &eyes);
+    let text = whole(&mut transcript, 40, &test_look);
     assert!(text.ends_with("\n\nIt is f"), "{text}");
     apply(&mut transcript, events[3..].iter().cloned());
     assert_eq!(transcript.last_answer().as_deref(), Some("It is fine."));

@@ -47,13 +47,13 @@ fn block(id: usize) -> impl Strategy<Value = Block> {
 
 /// A turn: its text, and the results of its calls.
 #[derive(Debug, Clone)]
-enum Turn {
+enum TestTurn {
     User(String),
     Custom(String, bool),
     Answer(Vec<Block>, StopReason, Vec<(String, bool)>),
 }
 
-fn turn() -> impl Strategy<Value = Turn> {
+fn turn() -> impl Strategy<Value = TestTurn> {
     let stop = prop_oneof![
         Just(StopReason::Stop),
         Just(StopReason::ToolUse),
@@ -64,29 +64,29 @@ fn turn() -> impl Strategy<Value = Turn> {
     let blocks = (block(0), block(1), block(2), 0usize..4)
         .prop_map(|(a, b, c, count)| [a, b, c].into_iter().take(count).collect());
     prop_oneof![
-        words().prop_map(Turn::User),
-        (words(), any::<bool>()).prop_map(|(text, shown)| Turn::Custom(text, shown)),
+        words().prop_map(TestTurn::User),
+        (words(), any::<bool>()).prop_map(|(text, shown)| TestTurn::Custom(text, shown)),
         (
             blocks,
             stop,
             proptest::collection::vec((words(), any::<bool>()), 3)
         )
-            .prop_map(|(blocks, stop, results)| Turn::Answer(blocks, stop, results)),
+            .prop_map(|(blocks, stop, results)| TestTurn::Answer(blocks, stop, results)),
     ]
 }
 
 /// The turns as events of a run, and as messages of a session.
-fn played(turns: &[Turn]) -> (Vec<Event>, Vec<Arc<Message>>) {
+fn played(turns: &[TestTurn]) -> (Vec<Event>, Vec<Arc<Message>>) {
     let mut events = vec![Event::AgentStart];
     let mut messages = Vec::new();
     for turn in turns {
         match turn {
-            Turn::User(text) => {
+            TestTurn::User(text) => {
                 let message = user(text);
                 events.extend(said(&message));
                 messages.push(message);
             }
-            Turn::Custom(text, display) => {
+            TestTurn::Custom(text, display) => {
                 let message = Arc::new(Message::Custom(CustomMessage {
                     custom_type: "note".into(),
                     content: Content::Text(text.clone()),
@@ -97,7 +97,7 @@ fn played(turns: &[Turn]) -> (Vec<Event>, Vec<Arc<Message>>) {
                 events.extend(said(&message));
                 messages.push(message);
             }
-            Turn::Answer(blocks, stop, results) => {
+            TestTurn::Answer(blocks, stop, results) => {
                 let message = answer(blocks.clone(), *stop, Some("it broke"));
                 events.push(Event::TurnStart);
                 events.extend(streamed(&message));
@@ -109,7 +109,7 @@ fn played(turns: &[Turn]) -> (Vec<Event>, Vec<Arc<Message>>) {
                     .iter()
                     .filter(|block| matches!(block, Block::ToolCall(_)));
                 for (call, (text, is_error)) in calls.zip(results) {
-                    let made = Made::new(call, output(text, None), *is_error);
+                    let made = TestCall::new(call, output(text, None), *is_error);
                     events.push(made.start());
                     events.push(made.update(text));
                     events.extend(made.events());
@@ -128,7 +128,7 @@ fn anything() -> impl Strategy<Value = Event> {
         words().prop_map(|text| user(&text)),
         (block(0), block(1)).prop_map(|(a, b)| answer(vec![a, b], StopReason::Stop, None)),
         words().prop_map(|text| {
-            Made::new(
+            TestCall::new(
                 &call("call-1", "bash", json!({})),
                 output(&text, None),
                 true,
@@ -207,14 +207,14 @@ fn anything() -> impl Strategy<Value = Event> {
 
 /// An event, or an action of the user.
 #[derive(Debug, Clone)]
-enum Deed {
-    Hear(Event),
+enum Step {
+    Apply(Event),
     Scroll(Scroll),
     Draw(u16, u16, bool),
     Notice(String),
 }
 
-fn deed() -> impl Strategy<Value = Deed> {
+fn step() -> impl Strategy<Value = Step> {
     let scroll = prop_oneof![
         (0usize..50).prop_map(Scroll::Up),
         (0usize..50).prop_map(Scroll::Down),
@@ -224,10 +224,10 @@ fn deed() -> impl Strategy<Value = Deed> {
         Just(Scroll::End),
     ];
     prop_oneof![
-        6 => anything().prop_map(Deed::Hear),
-        1 => scroll.prop_map(Deed::Scroll),
-        2 => (0u16..90, 0u16..30, any::<bool>()).prop_map(|(width, height, fold)| Deed::Draw(width, height, fold)),
-        1 => words().prop_map(Deed::Notice),
+        6 => anything().prop_map(Step::Apply),
+        1 => scroll.prop_map(Step::Scroll),
+        2 => (0u16..90, 0u16..30, any::<bool>()).prop_map(|(width, height, fold)| Step::Draw(width, height, fold)),
+        1 => words().prop_map(Step::Notice),
     ]
 }
 
@@ -235,22 +235,22 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_that_happens_is_too_much(deeds in proptest::collection::vec(deed(), 1..60)) {
+    fn nothing_that_happens_is_too_much(steps in proptest::collection::vec(step(), 1..60)) {
         let mut transcript = Transcript::new();
         let mut printer = PlainPrinter::new(Fold::Unfolded, Fold::Folded);
-        for deed in deeds {
-            match deed {
-                Deed::Hear(event) => {
+        for step in steps {
+            match step {
+                Step::Apply(event) => {
                     transcript.apply(&event);
                     let words = printer.event(&event);
                     prop_assert!(!words.contains(|c: char| c.is_control() && c != '\n'), "{:?}", words);
                 }
-                Deed::Scroll(by) => transcript.scroll(by),
-                Deed::Draw(width, height, fold) => {
-                    let eyes = if fold { Eyes::new() } else { Eyes::unfolded() };
-                    buffer(&mut transcript, width, height, &eyes);
+                Step::Scroll(by) => transcript.scroll(by),
+                Step::Draw(width, height, fold) => {
+                    let test_look = if fold { TestLook::new() } else { TestLook::unfolded() };
+                    buffer(&mut transcript, width, height, &test_look);
                 }
-                Deed::Notice(text) => transcript.notice(NoticeKind::Warning, &text),
+                Step::Notice(text) => transcript.notice(NoticeKind::Warning, &text),
             }
         }
     }
@@ -262,18 +262,18 @@ proptest! {
     ) {
         let (events, messages) = played(&turns);
         let mut followed = Transcript::new();
-        let eyes = Eyes::new();
+        let test_look = TestLook::new();
         for (at, event) in events.iter().enumerate() {
             followed.apply(event);
             // Draws now and then, so that cached lines are tested too.
             if at % 3 == 0 {
-                buffer(&mut followed, width, 20, &eyes);
+                buffer(&mut followed, width, 20, &test_look);
             }
         }
         let mut loaded = Transcript::new();
         loaded.load(&messages);
-        for eyes in [Eyes::new(), Eyes::unfolded()] {
-            prop_assert_eq!(whole(&mut followed, width, &eyes), whole(&mut loaded, width, &eyes));
+        for test_look in [TestLook::new(), TestLook::unfolded()] {
+            prop_assert_eq!(whole(&mut followed, width, &test_look), whole(&mut loaded, width, &test_look));
         }
         prop_assert_eq!(followed.last_answer(), loaded.last_answer());
         prop_assert_eq!(followed.user_texts(), loaded.user_texts());

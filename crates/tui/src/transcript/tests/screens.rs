@@ -78,9 +78,9 @@ fn conversation() -> Vec<Arc<Message>> {
     let never = call("10", "bash", json!({"command": "sleep 100"}));
     let numbers: String = (1..=40).map(|n| format!("line {n}\n")).collect();
     let results = [
-        Made::new(&read, output(&numbers, None), false),
-        Made::new(&list, output("Cargo.toml\nsrc/", None), false),
-        Made::new(
+        TestCall::new(&read, output(&numbers, None), false),
+        TestCall::new(&list, output("Cargo.toml\nsrc/", None), false),
+        TestCall::new(
             &test,
             output(
                 &format!("{numbers}test result: FAILED\n\nCommand exited with code 101"),
@@ -88,7 +88,7 @@ fn conversation() -> Vec<Arc<Message>> {
             ),
             true,
         ),
-        Made::new(
+        TestCall::new(
             &edit,
             output(
                 "Successfully replaced text in src/main.rs.",
@@ -98,12 +98,12 @@ fn conversation() -> Vec<Arc<Message>> {
             ),
             false,
         ),
-        Made::new(
+        TestCall::new(
             &write,
             output("Successfully wrote 8 bytes to notes.md", None),
             false,
         ),
-        Made::new(
+        TestCall::new(
             &grep,
             output(
                 "src/main.rs:1: fn main() {\nsrc/bin/two.rs:7: fn main() {",
@@ -111,8 +111,8 @@ fn conversation() -> Vec<Arc<Message>> {
             ),
             false,
         ),
-        Made::new(&weather, output("sunny\nwindy\nwet", None), false),
-        Made::new(
+        TestCall::new(&weather, output("sunny\nwindy\nwet", None), false),
+        TestCall::new(
             &refused,
             output(
                 "The user refused this call.",
@@ -120,7 +120,7 @@ fn conversation() -> Vec<Arc<Message>> {
             ),
             true,
         ),
-        Made::new(
+        TestCall::new(
             &missing,
             output("File not found: missing.rs", Some(json!({}))),
             true,
@@ -152,7 +152,7 @@ fn conversation() -> Vec<Arc<Message>> {
             None,
         ),
     ];
-    messages.extend(results.iter().map(Made::message));
+    messages.extend(results.iter().map(TestCall::message));
     messages.extend([
         answer(
             vec![Block::text(
@@ -197,7 +197,7 @@ fn loaded() -> Transcript {
 #[test]
 fn a_conversation_at_three_widths() {
     for width in [40, 80, 120] {
-        let text = whole(&mut loaded(), width, &Eyes::new());
+        let text = whole(&mut loaded(), width, &TestLook::new());
         insta::assert_snapshot!(format!("conversation_{width}"), text);
     }
 }
@@ -205,7 +205,7 @@ fn a_conversation_at_three_widths() {
 #[test]
 fn a_conversation_unfolded() {
     for width in [40, 80, 120] {
-        let text = whole(&mut loaded(), width, &Eyes::unfolded());
+        let text = whole(&mut loaded(), width, &TestLook::unfolded());
         insta::assert_snapshot!(format!("unfolded_{width}"), text);
     }
 }
@@ -216,10 +216,10 @@ fn included_files_are_named_until_somebody_wants_to_see_them() {
     let mut transcript = Transcript::new();
     apply(&mut transcript, said(&user(text)));
     assert_eq!(
-        whole(&mut transcript, 40, &Eyes::new()),
+        whole(&mut transcript, 40, &TestLook::new()),
         "> [file a.rs, 2 lines]\n[skill tidy, 1 line]\n\nTidy up a < b"
     );
-    assert!(whole(&mut transcript, 40, &Eyes::unfolded()).contains("\none\ntwo\n"));
+    assert!(whole(&mut transcript, 40, &TestLook::unfolded()).contains("\none\ntwo\n"));
 }
 
 #[test]
@@ -240,15 +240,15 @@ fn escape_sequences_never_reach_the_screen() {
             StopReason::Error,
             Some(evil),
         ),
-        Made::new(&block, output(evil, None), false).message(),
-        Made::new(&bash, output(evil, None), true).message(),
+        TestCall::new(&block, output(evil, None), false).message(),
+        TestCall::new(&bash, output(evil, None), true).message(),
         shell(evil, evil, Some(3)),
         custom(evil, true),
     ];
     transcript.load(&messages);
     transcript.notice(NoticeKind::Error, evil);
-    for eyes in [Eyes::new(), Eyes::unfolded()] {
-        let buffer = buffer(&mut transcript, 60, 80, &eyes);
+    for test_look in [TestLook::new(), TestLook::unfolded()] {
+        let buffer = buffer(&mut transcript, 60, 80, &test_look);
         for cell in &buffer.content {
             assert!(
                 !cell
@@ -274,7 +274,7 @@ fn blank_lines_around_an_answer_are_not_shown() {
     );
     apply(&mut transcript, said(&user("Bye")));
     assert_eq!(
-        whole(&mut transcript, 40, &Eyes::new()),
+        whole(&mut transcript, 40, &TestLook::new()),
         "> Hi\n\nHello\n\n> Bye"
     );
 }
@@ -294,34 +294,34 @@ fn pictures_are_drawn_where_the_terminal_can() {
         timestamp: 0,
         attachments: None,
     }));
-    let eyes = Eyes::new();
+    let test_look = TestLook::new();
     let mut transcript = Transcript::new();
     transcript.load(&[picture, user("Thanks")]);
     let named = "> Look\n[image image/png, 27 B]\n\n> Thanks";
-    assert_eq!(whole(&mut transcript, 40, &eyes), named);
+    assert_eq!(whole(&mut transcript, 40, &test_look), named);
     assert_eq!(transcript.take_pictures(), None);
 
     transcript.set_images(Images::Drawn);
-    let buffer = buffer(&mut transcript, 40, 10, &eyes);
+    let buffer = buffer(&mut transcript, 40, 10, &test_look);
     assert_eq!(buffer[(9, 3)].symbol(), "\u{10EEEE}\u{30D}\u{34A}");
     assert_eq!(buffer[(10, 3)].symbol(), " ");
     assert!(rows(&buffer)[5].starts_with("> Thanks"));
     let sent = transcript.take_pictures().unwrap();
     assert!(sent.contains("c=10,r=2"), "{sent:?}");
-    whole(&mut transcript, 40, &eyes);
+    whole(&mut transcript, 40, &test_look);
     assert_eq!(transcript.take_pictures(), None, "sent again");
 }
 
 #[test]
 fn styles_tell_who_speaks_and_what_failed() {
-    let style_of = |eyes: &Eyes, text: &str| {
+    let style_of = |test_look: &TestLook, text: &str| {
         let mut transcript = loaded();
-        let buffer = buffer(&mut transcript, 80, 200, eyes);
+        let buffer = buffer(&mut transcript, 80, 200, test_look);
         let rows = rows(&buffer);
         let y = rows.iter().position(|row| row.contains(text)).expect(text);
         buffer[(0, u16::try_from(y).unwrap())].style()
     };
-    let dark = Eyes::new();
+    let dark = TestLook::new();
     let user = style_of(&dark, "> Make the tests");
     assert_eq!(user.fg, Some(Color::Cyan));
     assert!(user.add_modifier.contains(Modifier::BOLD));
@@ -329,15 +329,15 @@ fn styles_tell_who_speaks_and_what_failed() {
     assert_eq!(style_of(&dark, "✓ read src").fg, Some(Color::Green));
     assert_eq!(style_of(&dark, "The request failed").fg, Some(Color::Red));
 
-    let light = Eyes {
+    let light = TestLook {
         theme: Theme::new(Background::Light, Colours::Palette),
-        ..Eyes::new()
+        ..TestLook::new()
     };
     assert_eq!(style_of(&light, "> Make the tests").fg, Some(Color::Blue));
 
-    let none = Eyes {
+    let none = TestLook {
         theme: Theme::new(Background::Dark, Colours::None),
-        ..Eyes::new()
+        ..TestLook::new()
     };
     let user = style_of(&none, "> Make the tests");
     assert_eq!(user.fg, Some(Color::Reset));

@@ -29,16 +29,16 @@ fn loaded(messages: usize) -> Transcript {
 
 #[test]
 fn ten_thousand_messages_cost_what_is_seen_of_them() {
-    let eyes = Eyes::new();
+    let test_look = TestLook::new();
     let mut transcript = loaded(10_000);
     assert_eq!(transcript.view.layouts, 0);
 
-    let first = screen(&mut transcript, WIDTH, HEIGHT, &eyes);
+    let first = screen(&mut transcript, WIDTH, HEIGHT, &test_look);
     assert!(first.contains("answer 9999"), "{first}");
     let of_one_screen = transcript.view.layouts;
     assert!(of_one_screen <= 24, "{of_one_screen}");
 
-    screen(&mut transcript, WIDTH, HEIGHT, &eyes);
+    screen(&mut transcript, WIDTH, HEIGHT, &test_look);
     assert_eq!(
         transcript.view.layouts, of_one_screen,
         "drawn again, laid out again"
@@ -46,7 +46,7 @@ fn ten_thousand_messages_cost_what_is_seen_of_them() {
 
     for _ in 0..100 {
         transcript.scroll(Scroll::PageUp);
-        screen(&mut transcript, WIDTH, HEIGHT, &eyes);
+        screen(&mut transcript, WIDTH, HEIGHT, &test_look);
     }
     let of_hundred_pages = transcript.view.layouts;
     assert!(of_hundred_pages <= 100 * 24, "{of_hundred_pages}");
@@ -58,43 +58,43 @@ fn ten_thousand_messages_cost_what_is_seen_of_them() {
     assert!(warm <= 600, "{warm} entries keep their lines");
 
     transcript.scroll(Scroll::Start);
-    let top = screen(&mut transcript, WIDTH, HEIGHT, &eyes);
+    let top = screen(&mut transcript, WIDTH, HEIGHT, &test_look);
     assert!(top.starts_with("> question 0\n"), "{top}");
     assert!(transcript.view.layouts <= of_hundred_pages + 48);
 }
 
 #[test]
 fn a_resize_lays_out_what_is_seen() {
-    let eyes = Eyes::new();
+    let test_look = TestLook::new();
     let mut transcript = loaded(10_000);
     for _ in 0..20 {
         transcript.scroll(Scroll::PageUp);
-        screen(&mut transcript, WIDTH, HEIGHT, &eyes);
+        screen(&mut transcript, WIDTH, HEIGHT, &test_look);
     }
     let before = transcript.view.layouts;
-    let narrow = screen(&mut transcript, 40, HEIGHT, &eyes);
+    let narrow = screen(&mut transcript, 40, HEIGHT, &test_look);
     assert!(transcript.view.layouts - before <= 30);
     let first_line = |screen: &str| screen.trim_start().lines().next().unwrap().to_owned();
-    let wide = screen(&mut transcript, WIDTH, HEIGHT, &eyes);
+    let wide = screen(&mut transcript, WIDTH, HEIGHT, &test_look);
     assert_eq!(first_line(&narrow), first_line(&wide));
 }
 
 #[test]
 fn a_delta_lays_out_one_entry() {
-    let eyes = Eyes::new();
+    let test_look = TestLook::new();
     let mut transcript = loaded(1_000);
-    screen(&mut transcript, WIDTH, HEIGHT, &eyes);
+    screen(&mut transcript, WIDTH, HEIGHT, &test_look);
     let events = streamed(&answer(
         vec![Block::text("word ".repeat(50))],
         StopReason::Stop,
         None,
     ));
     apply(&mut transcript, events[..3].iter().cloned());
-    screen(&mut transcript, WIDTH, HEIGHT, &eyes);
+    screen(&mut transcript, WIDTH, HEIGHT, &test_look);
     let before = transcript.view.layouts;
     for event in &events[3..events.len() - 2] {
         transcript.apply(event);
-        screen(&mut transcript, WIDTH, HEIGHT, &eyes);
+        screen(&mut transcript, WIDTH, HEIGHT, &test_look);
     }
     assert_eq!(
         transcript.view.layouts, before,
@@ -104,16 +104,16 @@ fn a_delta_lays_out_one_entry() {
 
 #[test]
 fn the_end_is_followed_until_somebody_looks_elsewhere() {
-    let eyes = Eyes::new();
+    let test_look = TestLook::new();
     let mut transcript = loaded(100);
-    screen(&mut transcript, WIDTH, HEIGHT, &eyes);
+    screen(&mut transcript, WIDTH, HEIGHT, &test_look);
     apply(&mut transcript, said(&user("new")));
     assert!(transcript.follows_end());
-    assert!(screen(&mut transcript, WIDTH, HEIGHT, &eyes).ends_with("> new"));
+    assert!(screen(&mut transcript, WIDTH, HEIGHT, &test_look).ends_with("> new"));
 
     transcript.scroll(Scroll::Up(10));
     assert!(!transcript.follows_end());
-    let looked_at = screen(&mut transcript, WIDTH, HEIGHT, &eyes);
+    let looked_at = screen(&mut transcript, WIDTH, HEIGHT, &test_look);
     assert!(!transcript.follows_end());
     apply(
         &mut transcript,
@@ -123,23 +123,23 @@ fn the_end_is_followed_until_somebody_looks_elsewhere() {
             None,
         )),
     );
-    let after = screen(&mut transcript, WIDTH, HEIGHT, &eyes);
+    let after = screen(&mut transcript, WIDTH, HEIGHT, &test_look);
     let above_end = looked_at.lines().take(14).collect::<Vec<_>>();
     assert_eq!(after.lines().take(14).collect::<Vec<_>>(), above_end);
 
     transcript.scroll(Scroll::Down(10_000));
-    screen(&mut transcript, WIDTH, HEIGHT, &eyes);
+    screen(&mut transcript, WIDTH, HEIGHT, &test_look);
     assert!(transcript.follows_end());
     apply(&mut transcript, said(&user("newer")));
-    assert!(screen(&mut transcript, WIDTH, HEIGHT, &eyes).ends_with("> newer"));
+    assert!(screen(&mut transcript, WIDTH, HEIGHT, &test_look).ends_with("> newer"));
 }
 
 #[test]
 fn what_changes_above_does_not_move_what_is_looked_at() {
-    let eyes = Eyes::new();
+    let test_look = TestLook::new();
     let mut transcript = Transcript::new();
     let block = call("c", "bash", serde_json::json!({"command": "make"}));
-    let made = Made::new(&block, output("1\n2\n3\n4\n5\n6\n7", None), false);
+    let made = TestCall::new(&block, output("1\n2\n3\n4\n5\n6\n7", None), false);
     apply(
         &mut transcript,
         streamed(&answer(vec![block], StopReason::ToolUse, None)),
@@ -149,52 +149,52 @@ fn what_changes_above_does_not_move_what_is_looked_at() {
         apply(&mut transcript, said(&user(&format!("line {at}"))));
     }
     transcript.scroll(Scroll::Up(30));
-    let before = screen(&mut transcript, WIDTH, HEIGHT, &eyes);
+    let before = screen(&mut transcript, WIDTH, HEIGHT, &test_look);
     transcript.apply(&made.update("a\nb\nc\nd"));
-    assert_eq!(screen(&mut transcript, WIDTH, HEIGHT, &eyes), before);
+    assert_eq!(screen(&mut transcript, WIDTH, HEIGHT, &test_look), before);
     apply(&mut transcript, made.events());
-    assert_eq!(screen(&mut transcript, WIDTH, HEIGHT, &eyes), before);
+    assert_eq!(screen(&mut transcript, WIDTH, HEIGHT, &test_look), before);
 }
 
 #[test]
 fn scrolling_up_and_down_comes_back() {
-    let eyes = Eyes::new();
+    let test_look = TestLook::new();
     let mut transcript = loaded(200);
-    screen(&mut transcript, WIDTH, HEIGHT, &eyes);
+    screen(&mut transcript, WIDTH, HEIGHT, &test_look);
     transcript.scroll(Scroll::Up(57));
-    let there = screen(&mut transcript, WIDTH, HEIGHT, &eyes);
+    let there = screen(&mut transcript, WIDTH, HEIGHT, &test_look);
     for (away, back) in [
         (Scroll::Up(13), Scroll::Down(13)),
         (Scroll::PageUp, Scroll::PageDown),
         (Scroll::Down(40), Scroll::Up(40)),
     ] {
         transcript.scroll(away);
-        assert_ne!(screen(&mut transcript, WIDTH, HEIGHT, &eyes), there);
+        assert_ne!(screen(&mut transcript, WIDTH, HEIGHT, &test_look), there);
         transcript.scroll(back);
-        assert_eq!(screen(&mut transcript, WIDTH, HEIGHT, &eyes), there);
+        assert_eq!(screen(&mut transcript, WIDTH, HEIGHT, &test_look), there);
     }
     transcript.scroll(Scroll::Start);
     transcript.scroll(Scroll::Up(5));
-    assert!(screen(&mut transcript, WIDTH, HEIGHT, &eyes).starts_with("> question 0"));
+    assert!(screen(&mut transcript, WIDTH, HEIGHT, &test_look).starts_with("> question 0"));
 }
 
 #[test]
 fn what_fits_is_drawn_from_the_top() {
-    let eyes = Eyes::new();
+    let test_look = TestLook::new();
     let mut transcript = loaded(2);
     transcript.scroll(Scroll::Up(3));
-    let all = screen(&mut transcript, WIDTH, HEIGHT, &eyes);
+    let all = screen(&mut transcript, WIDTH, HEIGHT, &test_look);
     assert_eq!(all, "> question 0\n\nanswer 1\n\nwith a second paragraph");
     assert!(transcript.follows_end());
 }
 
 #[test]
 fn unfolding_shows_the_same_place() {
-    let mut eyes = Eyes::new();
+    let mut test_look = TestLook::new();
     let mut transcript = loaded(100);
-    screen(&mut transcript, WIDTH, HEIGHT, &eyes);
+    screen(&mut transcript, WIDTH, HEIGHT, &test_look);
     transcript.scroll(Scroll::Up(40));
-    let before = screen(&mut transcript, WIDTH, HEIGHT, &eyes);
-    eyes.tools = eyes.tools.toggled();
-    assert_eq!(screen(&mut transcript, WIDTH, HEIGHT, &eyes), before);
+    let before = screen(&mut transcript, WIDTH, HEIGHT, &test_look);
+    test_look.tools = test_look.tools.toggled();
+    assert_eq!(screen(&mut transcript, WIDTH, HEIGHT, &test_look), before);
 }

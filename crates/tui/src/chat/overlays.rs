@@ -12,7 +12,7 @@ use super::state::{REMINDERS, Session, State};
 use crate::Scope;
 use crate::keys::{self, Action};
 use crate::overlay::{
-    Choice, ModelPicker, Overlay, Page, SessionPicker, Speaker, Step, ThinkingPicker, TreeStep,
+    Author, Choice, ModelPicker, Overlay, Page, SessionPicker, Step, ThinkingPicker, TreeAction,
     TreeView,
 };
 use crate::transcript::NoticeKind;
@@ -31,7 +31,7 @@ pub(crate) fn about_model(error: &EngineError) -> String {
 impl State {
     pub(super) fn dialog_key(&mut self, key: KeyEvent) {
         let action = keys::action(key);
-        if let Some(action) = action.filter(|action| action.only_looks())
+        if let Some(action) = action.filter(|action| action.is_view_only())
             && !self.dialogs.scrolls(key)
         {
             self.act(action, key);
@@ -91,13 +91,13 @@ impl State {
         match choice {
             Choice::Model { provider, id } => self.set_model(provider, id),
             Choice::Thinking(level) => self.set_thinking(level),
-            Choice::Session(path) => self.go_on_with(path),
+            Choice::Session(path) => self.resume_session(path),
             Choice::Sessions(scope) => self.ask_sessions(scope),
             Choice::Tree {
                 entry_id,
-                speaker,
-                how,
-            } => self.go_to(entry_id, speaker, how),
+                author,
+                action,
+            } => self.go_to(entry_id, author, action),
             Choice::Dialog { id, response } => {
                 if let Some(host) = &self.host {
                     host.answer(&id, response);
@@ -117,7 +117,7 @@ impl State {
     }
 
     pub(super) fn set_thinking(&self, level: ThinkingLevel) {
-        self.tell_and_look(Command::SetThinkingLevel(Some(level)));
+        self.send_and_refresh(Command::SetThinkingLevel(Some(level)));
     }
 
     /// Opens the model picker, or switches to the named model.
@@ -147,7 +147,7 @@ impl State {
     /// Switches to the model this many places after the current one.
     pub(super) fn cycle_model(&mut self, steps: isize) {
         if steps > 0 {
-            self.tell_and_look(Command::CycleModel);
+            self.send_and_refresh(Command::CycleModel);
             return self.ask_stats();
         }
         self.ask(Command::GetAvailableModels, move |state, result| {
@@ -180,9 +180,9 @@ impl State {
 
     /// Opens the session picker.
     pub(super) fn pick_session(&mut self) {
-        let picker = SessionPicker::new(Scope::Project, self.session.file.clone());
+        let picker = SessionPicker::new(SessionScope::Project, self.session.file.clone());
         self.overlay = Some(Box::new(picker));
-        self.ask_sessions(Scope::Project);
+        self.ask_sessions(SessionScope::Project);
     }
 
     fn ask_sessions(&mut self, scope: Scope) {
@@ -209,7 +209,7 @@ impl State {
         });
     }
 
-    fn go_on_with(&mut self, path: PathBuf) {
+    fn resume_session(&mut self, path: PathBuf) {
         match &mut self.picking {
             Some(picked) => *picked = Some(path),
             None => self.replace(Command::SwitchSession {
@@ -220,7 +220,7 @@ impl State {
     }
 
     /// Opens the session tree.
-    pub(super) fn pick_place(&mut self) {
+    pub(super) fn open_tree(&mut self) {
         self.ask(Command::GetTree, |state, result| match result {
             Ok(Answer::Tree { tree, leaf_id }) => match TreeView::new(tree, leaf_id.as_deref()) {
                 Ok(view) => state.overlay = Some(Box::new(view)),
@@ -231,19 +231,19 @@ impl State {
         });
     }
 
-    fn go_to(&mut self, entry_id: String, speaker: Speaker, how: TreeStep) {
-        match how {
-            TreeStep::Jump => self.navigate(entry_id, None),
-            TreeStep::JumpWithSummary => self.navigate(entry_id, Some(BranchSummary::Default)),
-            TreeStep::Fork => self.replace(Command::Fork {
+    fn go_to(&mut self, entry_id: String, author: Author, action: TreeAction) {
+        match action {
+            TreeAction::Jump => self.navigate(entry_id, None),
+            TreeAction::JumpWithSummary => self.navigate(entry_id, Some(BranchSummary::Default)),
+            TreeAction::Fork => self.replace(Command::Fork {
                 entry_id,
-                position: match speaker {
-                    Speaker::User => ForkPosition::Before,
-                    Speaker::Other => ForkPosition::At,
+                position: match author {
+                    Author::User => ForkPosition::Before,
+                    Author::Other => ForkPosition::At,
                 },
                 origin: Origin::Client,
             }),
-            TreeStep::Label(label) => self.tell(Command::SetLabel { entry_id, label }),
+            TreeAction::Label(label) => self.send(Command::SetLabel { entry_id, label }),
         }
     }
 
@@ -277,7 +277,7 @@ impl State {
     }
 
     pub(super) fn show_help(&mut self) {
-        let own = own_commands(self.abilities()).map(|command| help(&command));
+        let own = built_in_commands(self.abilities()).map(|command| help(&command));
         let commands: Vec<_> = own
             .chain(self.other_commands.iter().flatten().cloned())
             .collect();

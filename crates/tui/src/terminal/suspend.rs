@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 
 /// The processes to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stops {
+pub(crate) enum SuspendTarget {
     /// The whole process group.
     Job,
     /// Only this program: the others received the signal already, or should continue.
@@ -19,15 +19,15 @@ pub(crate) enum Stops {
 }
 
 /// Stops until the program is continued.
-pub(super) fn stop(who: Stops) -> io::Result<()> {
+pub(super) fn stop(target: SuspendTarget) -> io::Result<()> {
     let before = set(&plain(SigHandler::SigIgn))?;
-    let stopped = stop_with(who);
+    let stopped = stop_with(target);
     set(&before)?;
     stopped
 }
 
-fn stop_with(who: Stops) -> io::Result<()> {
-    if who == Stops::Job {
+fn stop_with(target: SuspendTarget) -> io::Result<()> {
+    if target == SuspendTarget::Job {
         kill(Pid::from_raw(0), Signal::SIGTSTP)?;
     }
     set(&plain(SigHandler::SigDfl))?;
