@@ -249,7 +249,7 @@ mod tests {
             format!("| {} | {} |\n", keys.join(" "), binding.description)
         });
         let rows: String = rows.collect();
-        format!("### {}\n\n| keys | |\n|---|---|\n{rows}", section.title())
+        format!("### {}\n\n| keys | effect |\n|---|---|\n{rows}", section.title())
     }
 
     #[test]

@@ -116,7 +116,9 @@ impl PlainPrinter {
                     "Trying again in {seconds} s (retry {attempt} of {max_attempts})."
                 ));
             }
-            Event::RetryEnd { success: false, .. } => self.line("It is not tried any more."),
+            Event::RetryEnd { success: false, .. } => {
+                self.line("The request is not retried again.")
+            }
             Event::CompactionStart { .. } => self.line("Summarising the conversation …"),
             Event::CompactionEnd {
                 result,
@@ -271,11 +273,11 @@ impl PlainPrinter {
             Message::Custom(_) => {}
             Message::CompactionSummary(compaction) => {
                 self.blank_line();
-                self.text("Summary of what was said before: ", &compaction.summary);
+                self.text("Summary of the earlier conversation: ", &compaction.summary);
             }
             Message::BranchSummary(branch) => {
                 self.blank_line();
-                self.text("Summary of a branch that was left: ", &branch.summary);
+                self.text("Summary of an abandoned branch: ", &branch.summary);
             }
         }
     }

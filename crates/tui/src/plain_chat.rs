@@ -138,7 +138,7 @@ pub async fn plain_chat(
 
 impl PlainChat {
     fn begin(&mut self) {
-        self.print("Type a message and Enter. /help lists the commands, Ctrl-D leaves.\n");
+        self.print("Type a message and press Enter. /help lists the commands, Ctrl-D quits.\n");
         self.ask_state();
         self.ask_commands();
         self.ask(Command::GetMessages, |chat, result| {
@@ -243,7 +243,7 @@ impl PlainChat {
                 self.notice(NoticeKind::Error, &format!("{path}: {event}: {error}"));
             }
             Request::EditorText(text) => {
-                let words = format!("Suggested, to be typed if you want it:\n{text}");
+                let words = format!("Suggested message; type it to send it:\n{text}");
                 self.notice(NoticeKind::Information, &words);
             }
             Request::Status { key, text } => self.set_side_text(format!("status {key}"), text),
@@ -322,7 +322,7 @@ impl PlainChat {
     /// Stops the run and drops waiting prompts.
     fn stop(&mut self) {
         for (text, _) in std::mem::take(&mut self.waiting).into_iter().rev() {
-            self.notice(NoticeKind::Information, &format!("Not said: {text}"));
+            self.notice(NoticeKind::Information, &format!("Not sent: {text}"));
         }
         if self.shells > 0 {
             self.send(Command::AbortBash);

@@ -200,7 +200,7 @@ fn errors_say_what_happened_and_the_words_are_kept() {
     chat.say("hello");
     chat.wait_for("401");
     chat.say("/thinking enormous");
-    chat.wait_for("There is no level \"enormous\"");
+    chat.wait_for("Unknown thinking level \"enormous\"");
 }
 
 #[test]

@@ -162,7 +162,7 @@ fn a_conversation_is_summarised() {
         });
     }
     chat.say("/compact keep the words");
-    chat.wait_for("Summary of what was said before");
+    chat.wait_for("Summary of the earlier conversation");
     chat.press(&["C-o"]);
     chat.wait_for("A summary of the story.");
 }

@@ -15,7 +15,7 @@ fn plain_lines_say_everything() {
     ]}));
     room.start("--plain --approve ask");
     let plain = &room.terminal;
-    plain.wait_for("Ctrl-D leaves");
+    plain.wait_for("Ctrl-D quits");
     plain.wait_for(">");
     assert_eq!(plain.ask("#{alternate_on}"), "0");
     plain.say("make it");

@@ -103,7 +103,7 @@ fn a_stopped_answer_is_not_kept_and_its_prompt_is_remembered() {
     room.terminal.wait_for("Well, this");
     // One at a time.
     room.terminal.say("hurry");
-    room.terminal.wait_for("An answer is on its way.");
+    room.terminal.wait_for("The model is still answering.");
     room.terminal.press(&["Escape"]);
     room.idle();
     assert_eq!(room.kept("final") + room.kept("failed"), 0);

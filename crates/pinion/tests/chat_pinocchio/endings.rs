@@ -115,7 +115,7 @@ fn in_plain_lines_every_interruption_counts() {
         plain.wait_until("the prompt", |screen| screen.trim_end().ends_with('>'));
     };
     room.start("--chat --plain");
-    plain.wait_for("Ctrl-D leaves");
+    plain.wait_for("Ctrl-D quits");
     assert_eq!(plain.ask("#{alternate_on}"), "0");
     prompt();
     for begun in ["Well, this", "And that"] {

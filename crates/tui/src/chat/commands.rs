@@ -46,43 +46,37 @@ const BUILT_INS: &[(&str, BuiltIn, SupportedBy, &str, &str)] = {
             BuiltIn::Model,
             Sessions,
             "[name]",
-            "choose who answers",
+            "choose a model",
         ),
         (
             "thinking",
             BuiltIn::Thinking,
             Sessions,
             "[level]",
-            "how hard it thinks",
+            "choose the level of thinking",
         ),
-        ("new", BuiltIn::New, Sessions, "", "begin a new session"),
+        ("new", BuiltIn::New, Sessions, "", "start a new session"),
         (
             "resume",
             BuiltIn::Resume,
             Sessions,
             "",
-            "go on with another session",
+            "resume another session",
         ),
-        (
-            "tree",
-            BuiltIn::Tree,
-            Sessions,
-            "",
-            "go elsewhere in this session",
-        ),
+        ("tree", BuiltIn::Tree, Sessions, "", "show the session tree"),
         (
             "fork",
             BuiltIn::Fork,
             Sessions,
             "",
-            "a new session from a place in this one",
+            "start a new session from an earlier message",
         ),
         (
             "clone",
             BuiltIn::Clone,
             Sessions,
             "",
-            "go on in a copy of this session",
+            "continue in a copy",
         ),
         (
             "name",
@@ -95,8 +89,8 @@ const BUILT_INS: &[(&str, BuiltIn, SupportedBy, &str, &str)] = {
             "compact",
             BuiltIn::Compact,
             Sessions,
-            "[what matters]",
-            "summarise what was said",
+            "[instructions]",
+            "summarise the conversation",
         ),
         (
             "export",
@@ -113,7 +107,7 @@ const BUILT_INS: &[(&str, BuiltIn, SupportedBy, &str, &str)] = {
             "",
             "counts, tokens and cost",
         ),
-        ("quit", BuiltIn::Quit, All, "", "leave"),
+        ("quit", BuiltIn::Quit, All, "", "quit"),
     ]
 };
 
@@ -231,7 +225,7 @@ impl State {
                     .map(|level| level.as_str())
                     .collect();
                 let words = format!(
-                    "There is no level \"{rest}\". There are {}.",
+                    "Unknown thinking level \"{rest}\". Use {}.",
                     known.join(", ")
                 );
                 self.notice(NoticeKind::Error, &words);
@@ -247,7 +241,7 @@ impl State {
             }
             ("", None) => self.notice(
                 NoticeKind::Information,
-                "This session has no name. /name NAME gives it one.",
+                "This session has no name. Use /name NAME to name it.",
             ),
             (name, _) => self.send(Command::SetName(name.to_owned())),
         }
@@ -301,13 +295,13 @@ impl State {
                 cancelled: false,
             }) => {
                 state.another_session();
-                state.hint("This is a new session. The one it began in stays as it was.");
+                state.hint("This is a new session. The original session is unchanged.");
                 if let Some(text) = text {
                     state.editor.set_text(&text);
                 }
             }
             Ok(Answer::Cancelled(false)) => state.another_session(),
-            Ok(_) => state.hint("An extension did not want that."),
+            Ok(_) => state.hint("An extension cancelled it."),
             Err(error) => state.failed(&error),
         });
     }

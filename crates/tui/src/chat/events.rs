@@ -106,7 +106,7 @@ impl State {
             0..MAX_PRINTED_LINES if !line.trim().is_empty() => self.printed.push(line),
             MAX_PRINTED_LINES => self
                 .printed
-                .push("… more was printed and is not shown.".to_owned()),
+                .push("… further lines are not shown.".to_owned()),
             _ => {}
         }
     }

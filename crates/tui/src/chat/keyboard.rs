@@ -148,11 +148,11 @@ impl State {
             return self.end(0);
         }
         if self.editor.is_empty() {
-            self.hint("Press Ctrl-C again to leave.");
+            self.hint("Press Ctrl-C again to quit.");
         } else {
             self.editor.clear();
             self.completion.update(&self.editor);
-            self.hint("Ctrl-C again leaves.");
+            self.hint("Press Ctrl-C again to quit.");
         }
     }
 

@@ -139,8 +139,8 @@ impl State {
         let lines = [
             concat!("pinion ", env!("CARGO_PKG_VERSION")),
             "",
-            "Enter sends · Ctrl-J new line · Ctrl-D leaves",
-            "while it works: Enter steers · Alt-Enter says it afterwards · Esc stops",
+            "Enter sends · Ctrl-J new line · Ctrl-D quits",
+            "during a run: Enter steers · Alt-Enter sends afterwards · Esc stops",
             "/ commands · @ files · ! shell · Ctrl-G all keys",
         ];
         let rows = area.rows().zip(lines);

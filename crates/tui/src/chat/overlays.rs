@@ -22,7 +22,7 @@ use crate::transcript::NoticeKind;
 pub(crate) fn about_model(error: &EngineError) -> String {
     match error {
         EngineError::ModelNotFound { provider, .. } => format!(
-            "{error}. Either there is no key for {provider}, or there is no such model; `pinion models` tells."
+            "{error}. Either {provider} has no key, or the model does not exist; run `pinion models` to list the models you can use."
         ),
         _ => error.to_string(),
     }
@@ -254,7 +254,7 @@ impl State {
             label: None,
         };
         if navigation.summary.is_some() {
-            self.hint("Summarising what is left …");
+            self.hint("Summarising the abandoned branch …");
         }
         self.ask(
             Command::Navigate(navigation),

@@ -225,7 +225,7 @@ impl Chat {
                     let words = if self.terminal.copy(&text) {
                         "Copied."
                     } else {
-                        "That is too much for the clipboard of a terminal."
+                        "Not copied: the text is longer than the 1 MB limit for a terminal's clipboard."
                     };
                     self.state.hint(words);
                     self.clockwork.want(Due::Now);

@@ -19,14 +19,14 @@ impl State {
         }
         let text = text.to_owned();
         if self.abilities() == Abilities::Turns && self.is_busy() && !text.starts_with('/') {
-            self.hint("An answer is on its way. Wait for it, or stop it with Esc.");
+            self.hint("The model is still answering. Wait, or press Esc to stop it.");
             return;
         }
         if let Some(name) = self.unknown_command(&text)
             && self.unknown_line.as_ref() != Some(&text)
         {
             self.hint(&format!(
-                "There is no command /{name}. Enter again sends the line."
+                "Unknown command \"/{name}\". Press Enter again to send the line."
             ));
             self.unknown_line = Some(text);
             return;
@@ -61,7 +61,7 @@ impl State {
         if self.abilities() == Abilities::Turns {
             self.notice(
                 NoticeKind::Warning,
-                "Shell commands are for sessions; a command of a file has none.",
+                "Shell commands need a session; the chat of a Pinocchio command has none.",
             );
         } else if !command.is_empty() {
             self.run_shell(command, is_private);

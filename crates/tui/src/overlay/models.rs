@@ -130,7 +130,7 @@ impl Overlay for ModelPicker {
         let outfit = PickerFrame {
             title: "Model",
             note: "$ per million in/out",
-            empty: "no model can be asked: give a provider a key; `pinion models` tells how",
+            empty: "no models available: add a key for a provider; `pinion models` shows how",
             hints: &[],
         };
         self.picker.draw(area, buf, theme, &outfit)
@@ -202,7 +202,7 @@ impl Overlay for ThinkingPicker {
         let outfit = PickerFrame {
             title: "Thinking",
             note: "",
-            empty: "this model does not think",
+            empty: "this model does not support thinking",
             hints: &[],
         };
         self.picker.draw(area, buf, theme, &outfit)
@@ -216,7 +216,7 @@ fn meaning(level: ThinkingLevel) -> &'static str {
         ThinkingLevel::Low => "a little",
         ThinkingLevel::Medium => "for everyday work",
         ThinkingLevel::High => "for hard questions",
-        ThinkingLevel::Xhigh => "for very hard ones; slow and dear",
+        ThinkingLevel::Xhigh => "for very hard questions; slow and expensive",
         ThinkingLevel::Max => "as much as the model can",
     }
 }

@@ -116,7 +116,7 @@ impl Overlay for SessionPicker {
                 hints: &[("Tab", tab), ("Esc", "close")],
                 size: PanelSize::Part,
             };
-            let words = format!("Sessions could not be listed: {}", one_line(error));
+            let words = format!("Cannot list the sessions: {}", one_line(error));
             let lines = wrap(Line::styled(words, theme.error), area.width);
             let content = panel.draw(area, buf, theme, lines.len());
             for (row, line) in content.rows().zip(&lines) {

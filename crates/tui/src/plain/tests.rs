@@ -157,7 +157,7 @@ fn a_session_in_plain_words() {
 
     Assistant: It works
     The answer was cut: it reached the model's output limit.
-    Say "go on" to get the rest.
+    Send "continue" to get the rest.
     "#);
     let mut printer = PlainPrinter::new(Fold::Unfolded, Fold::Unfolded);
     insta::assert_snapshot!(printer.history(&session()), @r#"
@@ -177,7 +177,7 @@ fn a_session_in_plain_words() {
 
     Assistant: It works
     The answer was cut: it reached the model's output limit.
-    Say "go on" to get the rest.
+    Send "continue" to get the rest.
     "#);
 }
 
@@ -301,7 +301,7 @@ fn failures_say_what_to_do() {
     The request failed: 529 Overloaded
     The provider is busy. Send the message again in a moment, or choose another model with /model.
     Trying again in 2 s (retry 1 of 3).
-    It is not tried any more.
+    The request is not retried again.
 
     Assistant: Half an ans
     Stopped.
@@ -322,7 +322,7 @@ fn a_command_of_the_user_and_its_outcome() {
     };
     assert_eq!(
         printer.shell_end("make", Ok(&outcome)),
-        "Command make … exit code 3\na\nb\nAll of its output: /tmp/all\n"
+        "Command make … exit code 3\na\nb\nFull output: /tmp/all\n"
     );
     assert_eq!(
         printer.shell_end("x", Err("no shell")),

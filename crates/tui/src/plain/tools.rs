@@ -131,7 +131,7 @@ impl PlainPrinter {
                 self.line(&format!("Command {command} … {ending}"));
                 self.excerpt(&outcome.output, Excerpt::Last);
                 if let Some(path) = &outcome.full_output_path {
-                    self.line(&format!("All of its output: {path}"));
+                    self.line(&format!("Full output: {path}"));
                 }
             }
         }

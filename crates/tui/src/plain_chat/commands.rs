@@ -13,24 +13,25 @@ use crate::chat::{about_model, called};
 use crate::transcript::NoticeKind;
 
 const HELP: &str = "\
-/model [provider/id]   who answers; without a name: the models there are
-/thinking LEVEL        how hard it thinks
+/model [provider/id]   choose a model; without a name: list the models
+/thinking LEVEL        set the level of thinking
 /name NAME             name the session
-/new                   begin a new session
-/clone                 go on in a copy of this session
-/compact [WORDS]       summarise what was said
+/new                   start a new session
+/clone                 continue in a copy of this session
+/compact [WORDS]       summarise the conversation
 /export [FILE]         write the session as a web page
 /session               counts, tokens and cost
-/stop                  stop what goes on; Ctrl-C does too
-/quit                  leave; Ctrl-D does too
-!COMMAND               run a shell command and tell the model; !! does not tell
-Anything else that begins with / goes to templates, skills and extensions.
+/stop                  stop the run or shell command; Ctrl-C does too
+/quit                  quit; Ctrl-D does too
+!COMMAND               run a shell command and send its output to the model
+!!COMMAND              run a shell command that the model does not see
+Other lines that begin with / call templates, skills and extensions.
 ";
 
 const HELP_WITH_TURNS: &str = "\
 /session               counts and tokens
-/stop                  stop what goes on; Ctrl-C does too
-/quit                  leave; Ctrl-D does too
+/stop                  stop the answer; Ctrl-C does too
+/quit                  quit; Ctrl-D does too
 ";
 
 impl PlainChat {
@@ -56,7 +57,7 @@ impl PlainChat {
             },
             "/model" => self.model(rest),
             "/thinking" => self.thinking(rest),
-            "/name" => self.done(Command::SetName(rest.to_owned()), "Named."),
+            "/name" => self.done(Command::SetName(rest.to_owned()), "Session renamed."),
             "/compact" => self.send(Command::Compact {
                 instructions: some(),
             }),
@@ -67,9 +68,9 @@ impl PlainChat {
                     prepare: None,
                     origin: Origin::Client,
                 },
-                "A new session begins.",
+                "Started a new session.",
             ),
-            "/clone" => self.done(Command::CloneSession, "This is the copy."),
+            "/clone" => self.done(Command::CloneSession, "Now in a copy of the session."),
             _ => match alternative(name) {
                 Some(words) => {
                     self.notice(NoticeKind::Information, words);
@@ -116,7 +117,7 @@ impl PlainChat {
         if commands.iter().any(|known| known == name) || before.as_deref() == Some(text) {
             return false;
         }
-        let words = format!("There is no command /{name}. The same line again is sent.");
+        let words = format!("Unknown command \"/{name}\". Type the line again to send it.");
         self.notice(NoticeKind::Information, &words);
         self.unknown_line = Some(text.to_owned());
         true
@@ -135,13 +136,19 @@ impl PlainChat {
 
     fn thinking(&mut self, rest: &str) {
         match rest.parse::<ThinkingLevel>() {
-            Ok(level) => self.done(Command::SetThinkingLevel(Some(level)), "Set."),
+            Ok(level) => self.done(
+                Command::SetThinkingLevel(Some(level)),
+                "Thinking level changed.",
+            ),
             Err(_) => {
                 let known: Vec<&str> = ThinkingLevel::ALL
                     .iter()
                     .map(|level| level.as_str())
                     .collect();
-                let words = format!("The levels are {}.", known.join(", "));
+                let words = format!(
+                    "Unknown thinking level \"{rest}\". Use {}.",
+                    known.join(", ")
+                );
                 self.notice(NoticeKind::Error, &words);
                 self.show_prompt();
             }
@@ -153,7 +160,7 @@ impl PlainChat {
             let (provider, id) = (provider.to_owned(), id.to_owned());
             return self.ask(Command::SetModel { provider, id }, |chat, result| {
                 match result {
-                    Ok(_) => chat.notice(NoticeKind::Information, "It answers from now on."),
+                    Ok(_) => chat.notice(NoticeKind::Information, "Model changed."),
                     Err(error) => chat.notice(NoticeKind::Error, &about_model(&error)),
                 }
                 chat.ask_state();
@@ -208,10 +215,10 @@ fn refused(name: &str) -> Option<Command> {
 fn alternative(name: &str) -> Option<&'static str> {
     Some(match name {
         "/resume" => {
-            "Leave, and start with --resume, which lists the sessions of this directory, or with --session and an id from `pinion sessions list`."
+            "Quit and start with --resume, which lists the sessions of this directory, or with --session and an id from `pinion sessions list`."
         }
         "/tree" | "/fork" => {
-            "Plain mode does not show the tree. /clone goes on in a copy; to go back to a place, leave and start without --plain."
+            "Plain mode does not show the tree. /clone continues in a copy; to return to an earlier message, quit and start without --plain."
         }
         "/copy" => {
             "Plain mode does not write to the clipboard: select the text, or write it to a file with /export."

@@ -51,7 +51,7 @@ impl Questions {
             next => {
                 let next = next.map(|(dialog, _)| asked(dialog));
                 Some(format!(
-                    "The time to answer is over.\n{}",
+                    "The question has expired.\n{}",
                     next.unwrap_or_default()
                 ))
             }

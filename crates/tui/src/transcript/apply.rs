@@ -102,7 +102,7 @@ impl Transcript {
                 since: now,
                 why: match reason {
                     CompactionReason::Manual => "",
-                    CompactionReason::Threshold => ", which is nearly as long as can be",
+                    CompactionReason::Threshold => ", which is close to the model's limit",
                     CompactionReason::Overflow => ", which is too long for the model",
                 },
             }),
@@ -307,9 +307,9 @@ impl Transcript {
         self.stop_waiting();
         let words = match attempt {
             _ if success => return,
-            _ if error == Some("Retry cancelled") => "Not tried again: you stopped it.".to_owned(),
-            1 => "Tried again once. It is not tried any more.".to_owned(),
-            times => format!("Tried again {times} times. It is not tried any more."),
+            _ if error == Some("Retry cancelled") => "Not retried: you stopped it.".to_owned(),
+            1 => "Retried once without success. Giving up.".to_owned(),
+            times => format!("Retried {times} times without success. Giving up."),
         };
         self.notice(NoticeKind::Warning, &words);
     }
@@ -346,7 +346,7 @@ impl Transcript {
                     "There is nothing to summarise yet: the conversation is short.".to_owned()
                 }
                 _ => format!(
-                    "Summarising failed: {}\nThe conversation is as it was; /compact tries again.",
+                    "Summarising failed: {}\nThe conversation is unchanged. Use /compact to try again.",
                     readable(error)
                 ),
             };

@@ -51,10 +51,10 @@ impl AnswerEnding {
             EndingReason::Aborted => ("Stopped.".into(), None),
             EndingReason::Cut => (
                 "The answer was cut: it reached the model's output limit.".into(),
-                Some("Say \"go on\" to get the rest."),
+                Some("Send \"continue\" to get the rest."),
             ),
             EndingReason::Failed(error) if error.is_empty() => (
-                "The request failed, and the provider did not say why.".into(),
+                "The request failed, and the provider gave no reason.".into(),
                 self.advice("", host),
             ),
             EndingReason::Failed(error) => (
@@ -142,8 +142,8 @@ const ADVICE: &[Advice] = &[
             "usage limit",
             "monthly limit",
         ],
-        session: "Waiting does not help: look at your account with the provider, or choose another model with /model.",
-        turns: "Waiting does not help: look at your account with the provider, or start the command with another --profile.",
+        session: "Waiting does not help: check your account with the provider, or choose another model with /model.",
+        turns: "Waiting does not help: check your account with the provider, or start the command with another --profile.",
     },
     Advice {
         signs: &[

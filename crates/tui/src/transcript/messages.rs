@@ -86,7 +86,7 @@ fn attachments(value: Option<&Value>) -> impl Iterator<Item = String> + '_ {
     list.map(|attachment| {
         let member = |name: &str| attachment.get(name).and_then(Value::as_str);
         let kind = member("type").unwrap_or("attachment");
-        let name = member("fileName").unwrap_or("without a name");
+        let name = member("fileName").unwrap_or("unnamed");
         let mut words = format!("[{kind} {name}");
         if let Some(mime_type) = member("mimeType") {
             words.push_str(&format!(", {mime_type}"));

@@ -168,7 +168,7 @@ fn done(bash: &BashExecutionMessage, width: u16, look: &Look<'_>) -> Vec<Line<'s
         }
     }
     if let Some(path) = &bash.full_output_path {
-        let words = format!("All of its output: {path}");
+        let words = format!("Full output: {path}");
         lines.extend(preview::wrapped(&words, width, theme.dim));
     }
     lines

@@ -13,12 +13,12 @@ pub(super) fn lines(message: &Message, width: u16, look: &Look<'_>) -> Vec<Line<
         Message::CompactionSummary(compaction) => {
             let tokens = thousands(compaction.tokens_before);
             (
-                format!("Summary of what was said before ({tokens} tokens)"),
+                format!("Summary of the earlier conversation ({tokens} tokens)"),
                 compaction.summary.trim(),
             )
         }
         Message::BranchSummary(branch) => (
-            "Summary of a branch that was left".to_owned(),
+            "Summary of an abandoned branch".to_owned(),
             branch.summary.trim(),
         ),
         _ => return Vec::new(),

@@ -228,7 +228,7 @@ impl Answer {
     pub fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme) -> Option<Position> {
         match self {
             Self::Select(picker) | Self::Confirm(picker) => {
-                picker.draw_inside(area, buf, theme, "there is nothing to choose from")
+                picker.draw_inside(area, buf, theme, "no options")
             }
             Self::Input { line, placeholder } => {
                 let look = input::Line {

@@ -121,7 +121,7 @@ impl Question {
         self.top = self.top.min(self.hidden);
         let mut hints = self.answer.hints();
         if self.hidden > 0 {
-            hints.insert(0, ("PgUp/PgDn", "read on"));
+            hints.insert(0, ("PgUp/PgDn", "scroll"));
         }
         let read = format!("{}–{} of {}", self.top + 1, self.top + lines, asked.len());
         let note = match (self.hidden, note) {

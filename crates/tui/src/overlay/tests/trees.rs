@@ -188,7 +188,7 @@ fn a_tree_that_cannot_be_read_is_told() {
     let broken = RawValue::from_string(r#"[{"entry":{"id":5}}]"#.into()).unwrap();
     assert!(TreeView::new(broken, None).is_err());
     let mut empty = TreeView::new(RawValue::from_string("[]".into()).unwrap(), None).unwrap();
-    assert!(screen(&mut empty, 80, 24).contains("nothing has been said yet"));
+    assert!(screen(&mut empty, 80, 24).contains("no messages yet"));
     assert_eq!(press(&mut empty, "Up f s l Left Right Enter"), Step::Stay);
 }
 

@@ -26,8 +26,8 @@ impl TreeView {
             some => format!("{} · {some} of {}", self.mode.word(), self.nodes.len()),
         };
         let hints: &[(&str, &str)] = match self.typing {
-            Typing::Label(..) => &[("Enter", "name it"), ("Esc", "leave it")],
-            Typing::Search => &[("↑↓", "move"), ("Enter", "keep"), ("Esc", "show all again")],
+            Typing::Label(..) => &[("Enter", "set name"), ("Esc", "cancel")],
+            Typing::Search => &[("↑↓", "move"), ("Enter", "done"), ("Esc", "show all again")],
             Typing::Nowhere => &[
                 ("Enter", "go"),
                 ("Esc", "close"),
@@ -68,8 +68,8 @@ impl TreeView {
         }
         if self.rows.is_empty() {
             let words = match (self.nodes.is_empty(), self.search.text()) {
-                (true, _) => "nothing has been said yet",
-                (_, "") => "nothing to show; Tab shows something else",
+                (true, _) => "no messages yet",
+                (_, "") => "no entries; Tab changes the filter",
                 _ => "nothing matches",
             };
             let words = truncate(words, list.width.into());
@@ -135,7 +135,7 @@ impl TreeView {
             Typing::Label(_, name) => name.draw(
                 line,
                 buf,
-                &dress("name: ", "left empty, the name is taken away"),
+                &dress("name: ", "leave empty to remove the name"),
             ),
             Typing::Search => self.search.draw(line, buf, &dress("/ ", "type to search")),
             Typing::Nowhere => {

@@ -140,7 +140,7 @@ fn a_retry_counts_down_and_goes_away() {
     });
     let text = whole(&mut transcript, 80, &test_look);
     assert!(
-        text.ends_with("Tried again 3 times. It is not tried any more."),
+        text.ends_with("Retried 3 times without success. Giving up."),
         "{text}"
     );
 }
@@ -160,7 +160,7 @@ fn a_compaction_ends_as_a_summary_or_with_words() {
         error: error.map(str::to_owned),
     };
     transcript.apply(&start);
-    insta::assert_snapshot!(whole(&mut transcript, 80, &test_look), @"Summarising the conversation, which is nearly as long as can be … (Esc stops)");
+    insta::assert_snapshot!(whole(&mut transcript, 80, &test_look), @"Summarising the conversation, which is close to the model's limit … (Esc stops)");
     transcript.apply(&end(None, true, None));
     assert_eq!(
         whole(&mut transcript, 80, &test_look),
@@ -185,11 +185,11 @@ fn a_compaction_ends_as_a_summary_or_with_words() {
     Summarising was stopped.
 
     Summarising failed: no
-    The conversation is as it was; /compact tries again.
+    The conversation is unchanged. Use /compact to try again.
 
     There is nothing to summarise yet: the conversation is short.
 
-    Summary of what was said before (9,000 tokens) … 1 line (Ctrl-O)
+    Summary of the earlier conversation (9,000 tokens) … 1 line (Ctrl-O)
     ");
 }
 
