@@ -64,7 +64,6 @@ const UNFINISHED: [&str; 17] = [
     "crates/session",
     "crates/testkit",
     "crates/tools",
-    "crates/tui",
     "xtask",
     "benches",
     "docs",
