@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_waits_for_a_reader_that_is_gone() {
+    async fn a_dropped_reader_does_not_block_the_feed() {
         let (feed, reader) = feed();
         for _ in 0..QUEUE_LIMIT {
             feed.send(Incoming::End(0));

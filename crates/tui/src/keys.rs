@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_of_the_table_does_what_the_table_says() {
+    fn every_key_of_the_table_has_its_action() {
         for binding in BINDINGS.iter().filter(|binding| binding.action.is_some()) {
             for name in binding.keys {
                 assert_eq!(action(key(name)), binding.action, "{name}");
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn no_key_is_told_twice_in_a_section() {
+    fn no_key_is_listed_twice_in_a_section() {
         let both = [Abilities::Session, Abilities::Turns];
         let sections = both
             .into_iter()
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_editor_knows_the_keys_that_are_told_of_it() {
+    fn the_editor_handles_its_listed_keys() {
         let names = Section::Writing
             .bindings(Abilities::Session)
             .flat_map(|binding| binding.keys);
@@ -249,11 +249,14 @@ mod tests {
             format!("| {} | {} |\n", keys.join(" "), binding.description)
         });
         let rows: String = rows.collect();
-        format!("### {}\n\n| keys | effect |\n|---|---|\n{rows}", section.title())
+        format!(
+            "### {}\n\n| keys | effect |\n|---|---|\n{rows}",
+            section.title()
+        )
     }
 
     #[test]
-    fn the_guide_tells_of_the_same_keys() {
+    fn the_guide_lists_the_same_keys() {
         let guide = include_str!("../../../docs/chat.md");
         let tables = Section::ALL.map(table).join("\n");
         assert!(
@@ -281,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_letters_are_nobodys() {
+    fn plain_letters_have_no_action() {
         for letter in ('a'..='z').chain('A'..='Z') {
             assert_eq!(action(KeyEvent::from(KeyCode::Char(letter))), None);
         }

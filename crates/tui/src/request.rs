@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_of_another_type_is_no_harm() {
+    fn missing_or_mistyped_members_are_ignored() {
         for (members, expected) in [
             (
                 json!({"method": "select"}),
@@ -520,7 +520,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_record_is_too_strange(
+        fn any_record_is_read_without_panic(
             method in "select|confirm|input|editor|notify|setStatus|setWidget|setTitle|set_editor_text|x",
             member in "title|options|timeout|message|placeholder|prefill|notifyType|statusKey|widgetKey|widgetLines|text",
             value in prop_oneof![
@@ -533,7 +533,7 @@ mod tests {
         }
 
         #[test]
-        fn no_line_is_too_strange(line in any::<String>()) {
+        fn any_line_is_read_without_panic(line in any::<String>()) {
             Request::read(&line);
         }
     }

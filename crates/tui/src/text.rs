@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_family_is_one_picture() {
+    fn a_joined_emoji_is_one_grapheme() {
         assert_eq!(width("👩‍👩‍👧"), 2);
         assert_eq!(width("e\u{301}"), 1);
         assert_eq!(width("plain"), 5);

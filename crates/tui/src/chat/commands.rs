@@ -71,13 +71,7 @@ const BUILT_INS: &[(&str, BuiltIn, SupportedBy, &str, &str)] = {
             "",
             "start a new session from an earlier message",
         ),
-        (
-            "clone",
-            BuiltIn::Clone,
-            Sessions,
-            "",
-            "continue in a copy",
-        ),
+        ("clone", BuiltIn::Clone, Sessions, "", "continue in a copy"),
         (
             "name",
             BuiltIn::Name,

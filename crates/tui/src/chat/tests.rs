@@ -205,7 +205,7 @@ fn no_size_is_too_small_to_draw() {
 }
 
 #[test]
-fn what_stands_in_a_rule_is_not_dimmed_with_it() {
+fn text_in_a_rule_is_not_dimmed() {
     let mut chat = conversation();
     chat.press(KeyCode::Char('g'), KeyModifiers::CONTROL);
     let area = Rect::new(0, 0, 80, 20);
@@ -224,7 +224,7 @@ fn what_stands_in_a_rule_is_not_dimmed_with_it() {
 }
 
 #[test]
-fn the_wheel_moves_what_is_in_front() {
+fn the_wheel_scrolls_the_focused_part() {
     let mut chat = conversation();
     let wheel = |chat: &mut TestChat, kind: MouseEventKind| {
         chat.state.terminal_event(TerminalEvent::Mouse(MouseEvent {
@@ -251,7 +251,7 @@ fn the_wheel_moves_what_is_in_front() {
 }
 
 #[test]
-fn what_completes_itself_is_set_apart_from_what_was_said() {
+fn completion_is_separated_from_the_conversation() {
     let mut chat = conversation();
     chat.press(KeyCode::Char('c'), KeyModifiers::CONTROL);
     chat.state.ask_commands();

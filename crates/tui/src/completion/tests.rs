@@ -308,7 +308,7 @@ fn tab_completes_a_path_as_a_shell_does() {
 }
 
 #[test]
-fn tab_is_left_to_others_where_there_is_no_path() {
+fn tab_is_not_handled_without_a_path() {
     for text in ["", "nothing like that", "word "] {
         let mut test = TestEditor::new();
         test.write(text);
@@ -349,7 +349,7 @@ fn what_does_not_fit_is_cut_where_it_matters_least() {
 }
 
 #[test]
-fn nothing_shines_through_and_nothing_else_is_touched() {
+fn the_list_clears_exactly_its_own_area() {
     let mut test = TestEditor::typing("/mo", 1);
     test.completion.set_commands(vec![CommandEntry {
         name: "two".into(),
@@ -462,7 +462,7 @@ proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(24))]
 
     #[test]
-    fn nothing_breaks_it(keys in proptest::collection::vec(0usize..24, 0..40)) {
+    fn any_keys_are_handled(keys in proptest::collection::vec(0usize..24, 0..40)) {
         let mut test = TestEditor::new();
         for key in keys {
             let code = match key {

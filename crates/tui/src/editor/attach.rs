@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_full_of_names_is_not_looked_up_for_ever() {
+    fn lookups_of_references_are_limited() {
         let directory = tempfile::tempdir().expect("a directory");
         std::fs::write(directory.path().join("last"), "x").expect("a file");
         let text = " @nothing".repeat(MAX_LOOKUPS) + " @last";
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_are_told_by_their_first_bytes() {
+    fn images_are_recognised_by_their_first_bytes() {
         assert_eq!(image_type(b"\x89PNG\r\n\x1a\n...."), Some("image/png"));
         assert_eq!(image_type(b"RIFF....WEBPVP8 "), Some("image/webp"));
         assert_eq!(image_type(b"RIFF....WAVE"), None);

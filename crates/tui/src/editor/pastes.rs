@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_of_the_markers_plane_are_kept_apart() {
+    fn private_use_characters_are_not_mistaken_for_markers() {
         let mut pastes = Pastes::default();
         let foreign = "a\u{100000}\u{10fffd}\u{100000}b".to_owned();
         let guarded = pastes.guard(foreign.clone());

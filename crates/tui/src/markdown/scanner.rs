@@ -267,7 +267,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_way_a_text_arrives_makes_no_difference(
+        fn cuts_do_not_depend_on_the_deltas(
             lines in proptest::collection::vec("[-*1.`~#>ab< ]{0,6}|```|    x|- x|2\\. y", 0..20),
             cuts in proptest::collection::vec(0usize..120, 0..6),
         ) {

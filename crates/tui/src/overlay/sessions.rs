@@ -286,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ages_are_told_in_words() {
+    fn ages_are_shown_in_words() {
         let day = 86_400;
         for (seconds, words, letters) in [
             (-5, "just now", "now"),

@@ -198,7 +198,7 @@ async fn questions_are_answered_with_lines_in_their_turn() {
 }
 
 #[tokio::test]
-async fn what_extensions_say_is_printed_harmless_and_answered_as_it_was() {
+async fn text_of_extensions_is_sanitised_only_when_printed() {
     let evil = "x\u{1b}]0;owned\u{7}\u{1b}[2J";
     let (printed, answers) = talked(async |talk: &TestChat| {
         let question = json!({"method": "select", "title": evil, "options": [evil, "b"]});
@@ -271,7 +271,7 @@ async fn shell_commands_can_be_stopped() {
 }
 
 #[tokio::test]
-async fn what_waits_and_is_not_said_is_told() {
+async fn unsent_prompts_are_reported_after_stop() {
     let (printed, _) = talked_with(
         Abilities::Session,
         &["one", "two"],
@@ -306,7 +306,7 @@ async fn commands_of_the_screen_say_what_to_do_instead() {
 }
 
 #[tokio::test]
-async fn a_command_with_turns_says_what_it_cannot_do() {
+async fn a_host_with_turns_explains_missing_commands() {
     let (printed, _) = talked_with(Abilities::Turns, &[], async |talk: &TestChat| {
         talk.say("/model openai/gpt-4o");
         talk.asks("CycleModel").await;

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_never_typed_whatever_it_says() {
+    fn an_answer_with_an_unknown_colour_is_never_typed() {
         let end = || key('\\', KeyModifiers::ALT);
         for text in [
             "11;",
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_stays_as_it_was() {
+    fn keys_that_are_not_an_answer_are_released() {
         let end = || key('\\', KeyModifiers::ALT);
         for text in ["", "1", "11", "12;rgb:0/0/0", "hello"] {
             let events = answer(text, end());

@@ -295,7 +295,7 @@ mod tests {
         }
 
         #[test]
-        fn harmless_text_before_makes_no_difference(before in "[a日\n ]{0,12}", after in nasty()) {
+        fn sanitised_text_before_does_not_change_the_result(before in "[a日\n ]{0,12}", after in nasty()) {
             let mut clean = before.clone();
             let mut sanitiser = Sanitiser::after(&before);
             sanitiser.push(&after, &mut clean);

@@ -122,7 +122,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn calls_are_told_as_people_would() {
+    fn calls_have_short_subjects() {
         let cases = [
             ("read", json!({"path": "a.rs"}), "a.rs"),
             ("read", json!({"path": "a.rs", "offset": 10}), "a.rs:10"),

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_png_is_not_drawn() {
+    fn only_png_images_are_drawn() {
         let image = |mime_type: &str, data: String| Block::Image {
             data,
             mime_type: mime_type.into(),

@@ -25,7 +25,7 @@ fn a_question_is_answered_with_its_id() {
 }
 
 #[test]
-fn whoever_writes_does_not_approve_with_the_enter_of_the_message() {
+fn the_enter_of_a_message_does_not_approve() {
     let approval = json!({"type": "extension_ui_request", "id": "q", "method": "select",
         "title": "Allow bash: rm -rf target?", "options": ["Allow once", "Refuse"]});
     let mut chat = TestChat::new(Abilities::Session);
@@ -61,7 +61,7 @@ fn asks_about(chat: &mut TestChat, name: &str, arguments: Value) {
 }
 
 #[test]
-fn whoever_is_asked_sees_what_will_be_written() {
+fn a_question_shows_the_planned_change() {
     let mut chat = TestChat::new(Abilities::Session);
     let content: String = (1..=30).map(|line| format!("line {line}\n")).collect();
     asks_about(

@@ -4,7 +4,7 @@ use super::*;
 use crate::chat::state::Saying;
 
 #[test]
-fn what_is_said_while_it_works_steers_or_waits() {
+fn messages_during_a_run_steer_or_wait() {
     let mut chat = TestChat::new(Abilities::Session);
     chat.event(Event::AgentStart);
     chat.asked();
@@ -44,7 +44,7 @@ fn a_command_with_turns_answers_one_thing_at_a_time() {
 }
 
 #[test]
-fn words_that_were_refused_come_back() {
+fn a_refused_message_returns_to_the_editor() {
     let mut chat = TestChat::new(Abilities::Session);
     chat.write("hello");
     chat.press(KeyCode::Enter, KeyModifiers::NONE);
@@ -86,7 +86,7 @@ fn messages_that_wait_since_the_start_are_taken_back_too() {
 }
 
 #[test]
-fn messages_behind_one_that_was_refused_are_kept() {
+fn messages_behind_a_refused_one_return_to_the_editor() {
     let mut chat = TestChat::new(Abilities::Session);
     for text in ["first", "second"] {
         chat.state.pending_prompts.push_back(Saying {
@@ -101,7 +101,7 @@ fn messages_behind_one_that_was_refused_are_kept() {
 }
 
 #[test]
-fn a_command_with_turns_is_told_what_it_cannot_do() {
+fn a_host_with_turns_refuses_session_commands() {
     let mut chat = TestChat::new(Abilities::Turns);
     for (line, asked) in [
         ("/model openai/gpt-4o", "CycleModel"),
@@ -127,7 +127,7 @@ fn know_commands(chat: &mut TestChat) {
 }
 
 #[test]
-fn a_mistyped_command_is_sent_when_it_is_meant() {
+fn a_mistyped_command_is_sent_on_the_second_enter() {
     let mut chat = TestChat::new(Abilities::Session);
     know_commands(&mut chat);
     chat.write("/reveiw it");
@@ -148,7 +148,7 @@ fn a_mistyped_command_is_sent_when_it_is_meant() {
 }
 
 #[test]
-fn a_model_that_is_not_there_may_lack_a_key() {
+fn an_unknown_model_may_lack_a_key() {
     let mut chat = TestChat::new(Abilities::Session);
     chat.write("/model openai/gpt-4o");
     chat.press(KeyCode::Enter, KeyModifiers::NONE);

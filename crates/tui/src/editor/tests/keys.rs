@@ -233,7 +233,7 @@ fn a_path_dragged_in_stays_as_it_is() {
 }
 
 #[test]
-fn text_can_be_set_replaced_and_taken_back() {
+fn text_can_be_set_replaced_and_taken() {
     let mut editor = Editor::new();
     editor.set_text("from\r\nelsewhere\u{7}");
     assert_eq!(state(&editor), "from\nelsewhere|");

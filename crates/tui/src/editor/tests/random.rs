@@ -107,7 +107,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn nothing_breaks_it(steps in prop::collection::vec(step(), 0..60)) {
+    fn any_keys_are_handled(steps in prop::collection::vec(step(), 0..60)) {
         let mut editor = Editor::new();
         editor.set_history(vec!["one".into(), "two\nlines".into(), "x".repeat(700)]);
         for step in &steps {
@@ -173,7 +173,7 @@ proptest! {
 }
 
 #[test]
-fn a_megabyte_is_a_paste_like_any_other() {
+fn a_paste_of_a_megabyte_is_folded() {
     let line = "a line of a log file with some words in it é中\n";
     let megabyte = line.repeat(1_000_000 / line.len());
     let mut editor = Editor::new();
@@ -187,7 +187,7 @@ fn a_megabyte_is_a_paste_like_any_other() {
 }
 
 #[test]
-fn a_terminal_that_types_a_paste_is_kept_up_with() {
+fn a_paste_typed_character_by_character_is_fast() {
     let mut editor = Editor::new();
     for number in 0..300_000u32 {
         let character = char::from_digit(number % 36, 36).expect("a digit");

@@ -132,7 +132,7 @@ fn space_is_as_written() {
 }
 
 #[test]
-fn links_and_pictures_are_told_in_words() {
+fn links_and_images_are_shown_as_text() {
     for (source, expected) in [
         ("<https://x.y>", "https://x.y"),
         ("[https://x.y](https://x.y)", "https://x.y"),

@@ -96,7 +96,7 @@ const ANSWER: &str = "## Findings\n\nThe parser reads *every* line once, see `sc
     1. first\n2. second\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n> a quote\n\n";
 
 #[test]
-fn an_answer_costs_as_much_as_it_is_long() {
+fn work_grows_linearly_with_the_answer() {
     let short = ANSWER.repeat(250_000 / ANSWER.len());
     let long = short.repeat(4);
     let (short, long) = (cost_of_streaming(&short), cost_of_streaming(&long));
@@ -121,7 +121,7 @@ fn a_long_list_is_laid_out_item_by_item() {
 }
 
 #[test]
-fn what_never_ends_costs_no_more_than_its_last_piece() {
+fn an_endless_block_is_laid_out_in_pieces() {
     let line = "word ".repeat(30_000);
     let deltas = line.len() as u64 / 700 + 1;
     let cost = cost_in_deltas(&line, 700);

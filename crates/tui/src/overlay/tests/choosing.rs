@@ -246,7 +246,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn no_session_size_or_key_is_too_strange(
+    fn any_session_size_and_key_works(
         found in prop::collection::vec((any::<Option<String>>(), any::<String>(), any::<i64>(), any::<usize>(), any::<String>()), 0..30),
         keys in prop::collection::vec((0usize..10, 0u16..130, 0u16..30), 0..20),
         everywhere in any::<bool>(),
@@ -268,7 +268,7 @@ proptest! {
 }
 
 #[test]
-fn the_model_in_use_is_in_the_list_even_if_nobody_lists_it() {
+fn the_current_model_is_always_in_the_list() {
     let models = models();
     let demo = Arc::clone(&models[2]);
     let mut picker = ModelPicker::new(Vec::new(), Some(&demo));

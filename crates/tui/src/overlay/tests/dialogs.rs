@@ -115,7 +115,7 @@ fn keys_and_what_they_answer() {
 }
 
 #[test]
-fn keys_meant_for_something_else_are_no_answer() {
+fn keys_pressed_too_early_do_not_answer() {
     let clock = ManualClock::new();
     let mut dialogs = clock.dialogs();
     dialogs.push(dialog(approval()), UserActivity::Idle);
@@ -136,7 +136,7 @@ fn keys_meant_for_something_else_are_no_answer() {
 }
 
 #[test]
-fn the_enter_of_a_message_is_no_answer() {
+fn the_enter_of_a_message_does_not_answer() {
     let confirm = json!({"method": "confirm", "title": "Sure?", "message": "Really"});
     for (question, keys, response) in [
         (approval(), "Down Enter", json!({"value": "Allow once"})),
@@ -270,7 +270,7 @@ fn time_is_counted_down_and_its_end_closes() {
 }
 
 #[test]
-fn what_extensions_say_does_not_reach_the_terminal_as_it_is() {
+fn text_of_extensions_is_sanitised() {
     let evil = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{202e}txt";
     let (mut dialogs, _) =
         asked(&[json!({"method": "select", "title": evil, "options": [evil, "b"]})]);
@@ -362,7 +362,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn no_question_size_or_key_is_too_strange(
+    fn any_question_size_and_key_works(
         questions in prop::collection::vec(question(), 1..4),
         keys in prop::collection::vec((0usize..12, 0u16..60, 0u16..20, 0u64..900), 0..25),
     ) {

@@ -42,7 +42,7 @@ fn stats() -> Stats {
 }
 
 #[test]
-fn help_tells_of_every_key_by_scrolling() {
+fn help_lists_every_key_by_scrolling() {
     let mut page = Page::help(Abilities::Session, &commands());
     let mut seen = screen(&mut page, 80, 24);
     for _ in 0..20 {
@@ -69,7 +69,7 @@ fn help_tells_of_every_key_by_scrolling() {
 }
 
 #[test]
-fn a_host_without_a_tree_is_not_told_of_one() {
+fn help_omits_the_tree_for_hosts_without_one() {
     let mut page = Page::help(Abilities::Turns, &[]);
     let shown = screen(&mut page, 80, 200);
     assert!(shown.contains("Enter, Tab"), "{shown}");
@@ -97,7 +97,7 @@ fn screens() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]
-    fn no_size_or_key_is_too_strange(keys in prop::collection::vec((0usize..7, 0u16..130, 0u16..40), 0..30)) {
+    fn any_size_and_key_works(keys in prop::collection::vec((0usize..7, 0u16..130, 0u16..40), 0..30)) {
         let mut page = Page::help(Abilities::Session, &commands());
         for (what, width, height) in keys {
             press(&mut page, ["Up", "Down", "PgUp", "PgDn", "Home", "End", "x"][what]);

@@ -184,7 +184,7 @@ fn of_ten_thousand_entries_only_those_on_the_screen_are_laid_out() {
 }
 
 #[test]
-fn a_tree_that_cannot_be_read_is_told() {
+fn an_invalid_tree_is_an_error() {
     let broken = RawValue::from_string(r#"[{"entry":{"id":5}}]"#.into()).unwrap();
     assert!(TreeView::new(broken, None).is_err());
     let mut empty = TreeView::new(RawValue::from_string("[]".into()).unwrap(), None).unwrap();
@@ -215,7 +215,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn no_tree_size_or_key_is_too_strange(
+    fn any_tree_size_and_key_works(
         parents in prop::collection::vec((any::<prop::sample::Index>(), 0usize..5, any::<String>(), any::<Option<String>>()), 0..60),
         leaf in any::<prop::sample::Index>(),
         keys in prop::collection::vec((0usize..15, 0u16..100, 0u16..30), 0..25),

@@ -162,7 +162,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn every_kind_of_entry_says_something() {
+    fn every_kind_of_entry_has_a_summary() {
         let message = |message: Value| json!({"type": "message", "message": message});
         for (entry, said) in [
             (
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_says_what_was_called_and_its_output_can_be_searched_for() {
+    fn a_result_shows_its_call_and_its_output_is_searched() {
         let calls = json!({"message": {"content": [
             {"type": "toolCall", "id": "1", "name": "read", "arguments": {"path": "a.rs"}},
             {"type": "toolCall", "id": "2", "name": "bash", "arguments": {"command": "ls\ncd"}},

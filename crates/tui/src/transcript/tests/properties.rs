@@ -235,7 +235,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_that_happens_is_too_much(steps in proptest::collection::vec(step(), 1..60)) {
+    fn any_sequence_of_steps_is_drawn(steps in proptest::collection::vec(step(), 1..60)) {
         let mut transcript = Transcript::new();
         let mut printer = PlainPrinter::new(Fold::Unfolded, Fold::Folded);
         for step in steps {

@@ -211,7 +211,7 @@ fn a_conversation_unfolded() {
 }
 
 #[test]
-fn included_files_are_named_until_somebody_wants_to_see_them() {
+fn included_files_are_folded_to_their_names() {
     let text = "<file name=\"a.rs\">\none\ntwo\n</file>\n<skill name=\"tidy\" location=\"x\">\nDo it.\n</skill>\n\nTidy up a < b";
     let mut transcript = Transcript::new();
     apply(&mut transcript, said(&user(text)));
@@ -313,7 +313,7 @@ fn pictures_are_drawn_where_the_terminal_can() {
 }
 
 #[test]
-fn styles_tell_who_speaks_and_what_failed() {
+fn styles_distinguish_authors_and_failures() {
     let style_of = |test_look: &TestLook, text: &str| {
         let mut transcript = loaded();
         let buffer = buffer(&mut transcript, 80, 200, test_look);

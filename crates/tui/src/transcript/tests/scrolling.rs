@@ -28,7 +28,7 @@ fn loaded(messages: usize) -> Transcript {
 }
 
 #[test]
-fn ten_thousand_messages_cost_what_is_seen_of_them() {
+fn only_visible_messages_of_ten_thousand_are_laid_out() {
     let test_look = TestLook::new();
     let mut transcript = loaded(10_000);
     assert_eq!(transcript.view.layouts, 0);
@@ -103,7 +103,7 @@ fn a_delta_lays_out_one_entry() {
 }
 
 #[test]
-fn the_end_is_followed_until_somebody_looks_elsewhere() {
+fn the_end_is_followed_until_the_user_scrolls_up() {
     let test_look = TestLook::new();
     let mut transcript = loaded(100);
     screen(&mut transcript, WIDTH, HEIGHT, &test_look);
