@@ -84,7 +84,7 @@ impl State {
             Abilities::Session => Some(delivery),
             Abilities::Turns => None,
         };
-        let said = text.clone();
+        let original = text.clone();
         let prompt = Prompt {
             text,
             images,
@@ -105,7 +105,7 @@ impl State {
                     state.failed(&error);
                     let mut texts = state.take_pending_prompts();
                     if state.editor.is_empty() {
-                        texts.insert(0, said);
+                        texts.insert(0, original);
                     }
                     state.write_before_draft(texts);
                 }

@@ -18,8 +18,7 @@ pub(super) struct Piece {
     pub start: usize,
     pub end: usize,
     pub kind: PieceKind,
-    /// The number of the piece's first item in its list; later items may have any number in the
-    /// source.
+    /// The number of the piece's first item in its list, regardless of the number in the source.
     pub ordinal: Option<u64>,
 }
 

@@ -10,7 +10,7 @@ use nucleo_matcher::{Config, Matcher, Utf32Str};
 pub(crate) enum Matching {
     /// Letters in order, the best match first: for names.
     Fuzzy,
-    /// Whole words, in the order of the list: for prose.
+    /// Every typed word as a substring, in the order of the list: for prose.
     Words,
 }
 

@@ -31,7 +31,7 @@ impl Questions {
         words
     }
 
-    /// Waits until the first question expires.
+    /// Waits until a question expires; forever if none has a timeout.
     pub async fn over(&self) {
         let ends = self.waiting.iter().filter_map(|(_, ends)| *ends).min();
         match ends {
@@ -40,7 +40,7 @@ impl Questions {
         }
     }
 
-    /// Drops expired questions. Returns the text to print, if there were any.
+    /// Drops expired questions. Returns the text to print if the printed question was among them.
     pub fn drop_overdue(&mut self) -> Option<String> {
         let now = Instant::now();
         let first = self.waiting.front().map(|(dialog, _)| dialog.id.clone())?;

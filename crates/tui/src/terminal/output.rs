@@ -47,13 +47,13 @@ impl Write for FrameBuffer {
 
 #[derive(Debug, Default)]
 struct OutputState {
-    /// Pages that are not written yet.
+    /// Frames that are not written yet.
     waiting: AtomicUsize,
     broken: AtomicBool,
     written: Notify,
 }
 
-/// Sends pages to the thread that writes them.
+/// Sends frames to the thread that writes them.
 #[derive(Debug)]
 pub(super) struct Output {
     pages: mpsc::SyncSender<Vec<u8>>,
@@ -68,16 +68,16 @@ impl Output {
         let write = move || {
             for buffer in receiver {
                 if file.write_all(&buffer).is_err() {
-                    told.broken.store(true, Ordering::Release);
+                    writer_state.broken.store(true, Ordering::Release);
                 }
-                told.waiting.fetch_sub(1, Ordering::AcqRel);
-                told.written.notify_one();
+                writer_state.waiting.fetch_sub(1, Ordering::AcqRel);
+                writer_state.written.notify_one();
             }
         };
         std::thread::Builder::new()
             .name("terminal".to_owned())
             .spawn(write)?;
-        Ok(Self { pages, state })
+        Ok(Self { frames, state })
     }
 
     /// Has a page written; reports whether there was room for it.

@@ -99,7 +99,10 @@ impl TreeView {
             Span::raw("  ")
         };
         let Summary {
-            author, said, tone, ..
+            author,
+            excerpt,
+            tone,
+            ..
         } = self.summary(at);
         let (author_style, text_style) = match tone {
             Tone::User => (theme.user, theme.text),
@@ -115,7 +118,7 @@ impl TreeView {
             ));
         }
         spans.push(Span::styled(author, author_style));
-        spans.push(Span::styled(format!("  {said}"), text_style));
+        spans.push(Span::styled(format!("  {excerpt}"), text_style));
         if self.current == Some(at) {
             let here = "  ◂ here";
             let mut spans = clipped(spans, columns.saturating_sub(width(here)));

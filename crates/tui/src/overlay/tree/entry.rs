@@ -13,7 +13,7 @@ const MAX_SHOWN: usize = 300;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Summary {
     pub author: String,
-    pub said: String,
+    pub excerpt: String,
     /// Further text that is searched but not shown.
     more: String,
     pub tone: Tone,
@@ -32,9 +32,9 @@ impl Summary {
     /// Describes an entry; `call` is the call that it is the result of.
     pub fn of(entry: &Value, call: Option<&Value>) -> Self {
         let member = |name: &str| short(entry[name].as_str().unwrap_or_default());
-        let quiet = |author: &str, said: String| Self {
+        let quiet = |author: &str, excerpt: String| Self {
             author: author.to_owned(),
-            said,
+            excerpt,
             more: String::new(),
             tone: Tone::Quiet,
         };
@@ -64,15 +64,15 @@ impl Summary {
 
     fn of_message(message: &Value, call: Option<&Value>) -> Self {
         let mut more = String::new();
-        let said = text(&message["content"]);
-        let (author, said, tone) = match message["role"].as_str().unwrap_or_default() {
-            "user" => ("you".to_owned(), said, Tone::User),
+        let excerpt = text(&message["content"]);
+        let (author, excerpt, tone) = match message["role"].as_str().unwrap_or_default() {
+            "user" => ("you".to_owned(), excerpt, Tone::User),
             "assistant" => {
                 let error = message["errorMessage"].as_str().unwrap_or_default();
-                match (said.as_str(), error) {
+                match (excerpt.as_str(), error) {
                     ("", "") => ("model".to_owned(), calls(&message["content"]), Tone::Quiet),
                     ("", error) => ("model".to_owned(), short(error), Tone::Failed),
-                    _ => ("model".to_owned(), said, Tone::Model),
+                    _ => ("model".to_owned(), excerpt, Tone::Model),
                 }
             }
             "toolResult" => {
@@ -84,22 +84,22 @@ impl Summary {
                 let called = call.map(|call| short(&subject(&name, &call["arguments"])));
                 match called.filter(|called| !called.is_empty()) {
                     Some(called) => {
-                        more = said;
+                        more = excerpt;
                         (name, called, tone)
                     }
-                    None => (name, said, tone),
+                    None => (name, excerpt, tone),
                 }
             }
             "bashExecution" => {
                 let command = short(message["command"].as_str().unwrap_or_default());
                 ("!".to_owned(), command, Tone::Quiet)
             }
-            "" => ("message".to_owned(), said, Tone::Quiet),
-            other => (short(other), said, Tone::Quiet),
+            "" => ("message".to_owned(), excerpt, Tone::Quiet),
+            other => (short(other), excerpt, Tone::Quiet),
         };
         Self {
             author,
-            said,
+            excerpt,
             more,
             tone,
         }
@@ -107,7 +107,7 @@ impl Summary {
 
     /// The text to search in.
     pub fn words(&self) -> String {
-        format!("{} {} {}", self.author, self.said, self.more)
+        format!("{} {} {}", self.author, self.excerpt, self.more)
     }
 }
 
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn every_kind_of_entry_has_a_summary() {
         let message = |message: Value| json!({"type": "message", "message": message});
-        for (entry, said) in [
+        for (entry, excerpt) in [
             (
                 message(json!({"role": "user", "content": "fix\nthe parser"})),
                 "you fix the parser",
@@ -237,8 +237,8 @@ mod tests {
         ] {
             let summary = Summary::of(&entry, None);
             assert_eq!(
-                format!("{} {}", summary.author, summary.said),
-                said,
+                format!("{} {}", summary.author, summary.excerpt),
+                excerpt,
                 "{entry}"
             );
         }
@@ -257,7 +257,7 @@ mod tests {
             (summary.author.as_str(), summary.tone),
             ("bash", Tone::Quiet)
         );
-        assert!(summary.said.starts_with("$ ls"), "{}", summary.said);
+        assert!(summary.excerpt.starts_with("$ ls"), "{}", summary.excerpt);
         assert!(summary.words().contains("a.rs"));
         assert_eq!(call(&calls, "3"), None);
     }
