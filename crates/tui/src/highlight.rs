@@ -31,9 +31,9 @@ pub(crate) struct Highlighter {
 
 struct Inner {
     signal: Arc<Signal>,
-    /// `None` when no thread could be started.
+    /// `None` if the thread could not be started.
     jobs: OnceLock<Option<Jobs>>,
-    kept: Mutex<VecDeque<Code>>,
+    cached: Mutex<VecDeque<Code>>,
 }
 
 /// Announces the progress of the thread.
@@ -195,10 +195,11 @@ impl Code {
         if let Some((ticket, jobs)) = &self.work
             && !fitting.is_empty()
         {
-            match jobs.send(Job::lines(ticket, fitting)) {
-                true => self.asked += fitting.lines().count(),
+            if jobs.send(Job::lines(ticket, fitting)) {
+                self.requested += fitting.lines().count();
+            } else {
                 // The rest stays plain.
-                false => self.handed = MAX_CODE,
+                self.sent = MAX_CODE;
             }
         }
     }

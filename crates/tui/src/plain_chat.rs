@@ -27,15 +27,15 @@ const INTERRUPTED: u8 = 130;
 /// Requests to the session that may be unanswered at a time. The chat reads no further lines while there are as many,
 /// less those of [`OWN_REQUESTS`].
 const OPEN_REQUESTS: usize = 64;
-/// Requests that typed lines leave free for what the chat asks by itself, an abort above all.
+/// Requests that typed lines leave free for the chat's own requests, an abort above all.
 const OWN_REQUESTS: usize = 16;
 
-/// How a plain chat begins.
+/// The settings of a plain chat.
 pub struct PlainOptions {
     pub output: Box<dyn Write + Send>,
-    /// What is typed, line by line.
+    /// The lines that the user types.
     pub input: mpsc::Receiver<String>,
-    /// What is said first, one after the other.
+    /// Prompts to send at the start, one after the other.
     pub texts: Vec<String>,
     /// Images for the first of them.
     pub images: Vec<Block>,
@@ -79,7 +79,7 @@ pub async fn plain_chat(
     options: PlainOptions,
     host: Arc<dyn Host>,
     feed: FeedReader,
-) -> io::Result<Ending> {
+) -> io::Result<ChatEnding> {
     let (turns, mut answers) = mpsc::channel::<Turn>(OPEN_REQUESTS);
     let mut input = options.input;
     let mut waiting: Vec<(String, Vec<Block>)> = options
@@ -354,7 +354,7 @@ impl PlainChat {
         });
     }
 
-    fn tell(&mut self, command: Command) {
+    fn send(&mut self, command: Command) {
         self.ask(command, |chat, result| {
             if let Err(error) = result {
                 chat.failed(&error);

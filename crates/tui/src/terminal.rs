@@ -69,11 +69,12 @@ impl Terminal {
     pub fn draw(&mut self, draw: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
         self.buffer.push(BEGIN_UPDATE);
         self.canvas.draw(draw)?;
-        self.page.push(END_UPDATE);
-        match self.output.send(self.page.take()) {
-            true => Ok(()),
-            // What was not taken is part of the next frame.
-            false => self.redraw(),
+        self.buffer.push(END_UPDATE);
+        if self.output.send(self.buffer.take()) {
+            Ok(())
+        } else {
+            // A frame that was not sent is part of the next one.
+            self.redraw()
         }
     }
 

@@ -20,7 +20,7 @@ fn picture(file: &Path) -> Option<Block> {
     let mut head = [0; 16];
     let read = pinion_files::open(file).ok()?.read(&mut head).ok()?;
     let mime_type = image_type(&head[..read])?;
-    let bytes = pinion_files::read(file, LARGEST).ok()?;
+    let bytes = pinion_files::read(file, MAX_IMAGE_BYTES).ok()?;
     Some(Block::Image {
         data: base64::engine::general_purpose::STANDARD.encode(bytes),
         mime_type: mime_type.to_owned(),

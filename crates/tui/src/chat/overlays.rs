@@ -7,9 +7,9 @@ use crossterm::event::KeyEvent;
 use pinion_agent::{Answer, BranchSummary, Command, EngineError, ForkPosition, Navigation, Origin};
 use pinion_message::{Model, ThinkingLevel};
 
-use super::commands::{help, own_commands};
+use super::commands::{built_in_commands, help};
 use super::state::{REMINDERS, Session, State};
-use crate::Scope;
+use crate::SessionScope;
 use crate::keys::{self, Action};
 use crate::overlay::{
     Author, Choice, ModelPicker, Overlay, Page, SessionPicker, Step, ThinkingPicker, TreeAction,
@@ -185,7 +185,7 @@ impl State {
         self.ask_sessions(SessionScope::Project);
     }
 
-    fn ask_sessions(&mut self, scope: Scope) {
+    fn ask_sessions(&mut self, scope: SessionScope) {
         let Some(host) = &self.host else {
             return;
         };

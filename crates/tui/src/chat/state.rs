@@ -27,14 +27,14 @@ use crate::{Abilities, Background, Colours, Host, Theme};
 /// A function to run on the state when a reply arrives.
 pub(crate) type Turn = Box<dyn FnOnce(&mut State) + Send>;
 
-/// Things that may wait to be done to the chat: a listing for each one that was asked for, and one reminder for each
-/// thread that finds files or colours.
+/// Functions that may wait to change the chat: one for each listing that was requested, and one reminder for each thread that
+/// finds files or colours code.
 const WAITING_TURNS: usize = 64;
 /// Places that listings leave free for reminders.
 pub(super) const REMINDERS: usize = 32;
 
-/// How long a short word in the status line stays.
-const HINT: Duration = Duration::from_secs(4);
+/// Time for which a hint stays in the status line.
+const HINT_TIME: Duration = Duration::from_secs(4);
 
 /// An action that only the terminal can carry out.
 #[derive(Debug)]
@@ -120,8 +120,8 @@ pub(crate) struct State {
     pub(super) ending: Option<u8>,
     pub(super) host: Option<Arc<dyn Host>>,
     /// Sends replies in order with events.
-    pub(super) answers: Option<Answers>,
-    /// Where what needs no order comes in.
+    pub(super) answers: Option<ReplySender>,
+    /// Sends functions whose order does not matter.
     pub(super) turns: mpsc::Sender<Turn>,
 }
 

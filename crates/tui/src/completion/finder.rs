@@ -23,17 +23,17 @@ const CACHE_LIFETIME: Duration = Duration::from_secs(1);
 
 /// Searches files by name.
 pub(super) struct Finder {
-    shared: Arc<Shared>,
-    /// Rings when there is a new question. One ring is enough for any number of them.
-    bell: SyncSender<()>,
-    asked: u64,
+    shared: Arc<FinderState>,
+    /// Wakes the thread for a new request. One signal is enough for any number of requests.
+    wake: SyncSender<()>,
+    newest: u64,
 }
 
 struct FinderState {
     /// The number of the newest request.
-    asked: AtomicU64,
-    /// The last question, until the thread takes it.
-    question: Mutex<Option<Question>>,
+    newest: AtomicU64,
+    /// The newest request, until the thread takes it.
+    request: Mutex<Option<SearchRequest>>,
     found: Mutex<Option<Found>>,
     on_ready: Arc<dyn Fn() + Send + Sync>,
 }
@@ -45,13 +45,13 @@ struct SearchRequest {
     begins: bool,
 }
 
-impl Shared {
-    fn question(&self) -> MutexGuard<'_, Option<Question>> {
-        self.question.lock().unwrap_or_else(PoisonError::into_inner)
+impl FinderState {
+    fn request(&self) -> MutexGuard<'_, Option<SearchRequest>> {
+        self.request.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What was found for the last question.
+/// The result of the newest request.
 #[derive(Debug)]
 pub(super) struct Found {
     number: u64,
@@ -67,17 +67,17 @@ impl Finder {
         root: PathBuf,
         on_ready: Arc<dyn Fn() + Send + Sync>,
     ) -> std::io::Result<Self> {
-        let shared = Arc::new(Shared {
-            asked: AtomicU64::new(0),
-            question: Mutex::new(None),
+        let shared = Arc::new(FinderState {
+            newest: AtomicU64::new(0),
+            request: Mutex::new(None),
             found: Mutex::new(None),
             on_ready,
         });
-        let (bell, rung) = sync_channel(1);
+        let (wake, woken) = sync_channel(1);
         let worker = Worker {
             root,
             shared: shared.clone(),
-            rung,
+            woken,
             known: Vec::new(),
             seen: None,
         };
@@ -86,25 +86,25 @@ impl Finder {
             .spawn(move || worker.work())?;
         Ok(Self {
             shared,
-            bell,
-            asked: 0,
+            wake,
+            newest: 0,
         })
     }
 
     /// Requests files; cancels an earlier request.
     pub(super) fn ask(&mut self, query: &str, begins: bool) {
-        self.asked += 1;
-        self.shared.asked.store(self.asked, Ordering::Release);
-        let mut question = self.shared.question();
-        let begins = begins || question.as_ref().is_some_and(|earlier| earlier.begins);
-        *question = Some(Question {
-            number: self.asked,
+        self.newest += 1;
+        self.shared.newest.store(self.newest, Ordering::Release);
+        let mut request = self.shared.request();
+        let begins = begins || request.as_ref().is_some_and(|earlier| earlier.begins);
+        *request = Some(SearchRequest {
+            number: self.newest,
             query: query.to_owned(),
             begins,
         });
-        drop(question);
-        // It may have rung already. Without its thread nothing is ever found; there is nothing better to do about it.
-        let _ = self.bell.try_send(());
+        drop(request);
+        // The signal may be set already. If the thread could not be started, no file is ever found.
+        let _ = self.wake.try_send(());
     }
 
     /// The newest results, if they belong to the newest request and were not returned before.
@@ -128,20 +128,20 @@ impl Drop for Finder {
 
 struct Worker {
     root: PathBuf,
-    shared: Arc<Shared>,
-    rung: Receiver<()>,
-    /// Everything below the root when it was last seen.
+    shared: Arc<FinderState>,
+    woken: Receiver<()>,
+    /// All paths below the root at the last walk.
     known: Vec<String>,
     seen: Option<Instant>,
 }
 
 impl Worker {
     fn work(mut self) {
-        while self.rung.recv().is_ok() {
-            // A question may have been taken before its ring.
-            let question = self.shared.question().take();
-            if let Some(question) = question {
-                self.answer(question);
+        while self.woken.recv().is_ok() {
+            // A request may have been taken before its signal.
+            let request = self.shared.request().take();
+            if let Some(request) = request {
+                self.answer(request);
             }
         }
     }
@@ -179,11 +179,11 @@ impl Worker {
             } else {
                 &self.known
             };
-            match self.rung.try_recv() {
+            match self.woken.try_recv() {
                 Ok(()) => {
-                    let newer = self.shared.question().take();
-                    question = newer.unwrap_or(question);
-                    self.tell(&question, known, Say::Something);
+                    let newer = self.shared.request().take();
+                    request = newer.unwrap_or(request);
+                    self.publish_matches(&request, known, Progress::Partial);
                 }
                 Err(TryRecvError::Disconnected) => return,
                 Err(TryRecvError::Empty)

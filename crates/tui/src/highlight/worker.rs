@@ -19,8 +19,8 @@ const MAX_LINE: usize = 2 * 1024;
 const WAITING_BYTES: u32 = 16 << 20;
 /// Bytes that a job counts in addition to its text. This also limits the number of waiting jobs, to 16,384.
 const JOB_BYTES: u32 = 1 << 10;
-/// How often progress is told of while there is more to do.
-const PROGRESS: Duration = Duration::from_millis(30);
+/// Interval between reports of progress while there is more to do.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(30);
 
 /// Lengths and classes of the pieces of a line.
 pub(super) type Pieces = Vec<(u32, Class)>;
@@ -121,7 +121,8 @@ impl Job {
     }
 }
 
-/// Starts the thread, which ends when nobody can ask it any more.
+/// Starts the thread, which ends when the last sender is dropped. Returns `None` if it cannot be
+/// started.
 pub(super) fn start(signal: Arc<Signal>) -> Option<Jobs> {
     let (sender, jobs) = Jobs::new();
     std::thread::Builder::new()
@@ -154,7 +155,7 @@ fn work(mut jobs: mpsc::Receiver<Job>, signal: &Signal) {
             reader.read(&job);
             continue;
         }
-        reader.tell();
+        reader.report();
         match jobs.blocking_recv() {
             Some(job) => queue.push_back(job),
             None => return,

@@ -96,7 +96,7 @@ impl PlainChat {
         });
     }
 
-    /// Asks what else can be called with `/`.
+    /// Requests the commands of templates, skills and extensions.
     pub(super) fn ask_commands(&mut self) {
         self.ask(Command::GetCommands, |chat, result| {
             if let Ok(Answer::Commands(Value::Array(commands))) = result {

@@ -22,7 +22,7 @@ struct TestHost {
 /// Lines that may be typed ahead.
 const TYPED: usize = 16;
 
-impl Quiet {
+impl TestHost {
     fn new(abilities: Abilities) -> Self {
         Self {
             abilities,
@@ -109,7 +109,7 @@ impl Printed {
 struct TestChat {
     host: Arc<TestHost>,
     feed: Feed,
-    paper: Paper,
+    output: Printed,
     keyboard: mpsc::Sender<String>,
 }
 
@@ -127,8 +127,8 @@ async fn talked_with(
 ) -> (String, Vec<(String, Value)>) {
     let (feed, reader) = feed();
     let (keyboard, input) = mpsc::channel(TYPED);
-    let host = Arc::new(Quiet::new(abilities));
-    let paper = Paper::default();
+    let host = Arc::new(TestHost::new(abilities));
+    let output = Printed::default();
     let options = PlainOptions {
         output: Box::new(output.clone()),
         input,
@@ -203,7 +203,7 @@ async fn text_of_extensions_is_sanitised_only_when_printed() {
     let (printed, answers) = talked(async |talk: &TestChat| {
         let question = json!({"method": "select", "title": evil, "options": [evil, "b"]});
         asks(talk, "a", question);
-        talk.paper.shows("2. b").await;
+        talk.output.shows("2. b").await;
         talk.keyboard.try_send("1".to_owned()).unwrap();
     })
     .await;
@@ -227,7 +227,7 @@ async fn a_question_begins_on_its_own_line() {
             "a",
             json!({"method": "confirm", "title": "Allow bash?", "message": ""}),
         );
-        talk.paper.shows("Allow bash?").await;
+        talk.output.shows("Allow bash?").await;
         talk.keyboard.try_send("no".to_owned()).unwrap();
     })
     .await;
@@ -375,8 +375,8 @@ async fn a_session_that_does_not_answer_holds_back_the_lines_and_can_still_be_ab
             asked.iter().filter(|one| one.contains(of)).count()
         };
         *talk.host.held.lock().unwrap() = Some(Vec::new());
-        talk.paper.shows("> ").await;
-        talk.feed.tell(Incoming::Event(Event::AgentStart));
+        talk.output.shows("> ").await;
+        talk.feed.send(Incoming::Event(Event::AgentStart));
         let typed = async {
             for number in 0..LINES {
                 let line = format!("line {number}.");
@@ -389,7 +389,7 @@ async fn a_session_that_does_not_answer_holds_back_the_lines_and_can_still_be_ab
         assert!(waited.is_err(), "the lines wait outside");
         assert_eq!(asked("line"), OPEN_REQUESTS - OWN_REQUESTS);
 
-        talk.feed.tell(Incoming::End(INTERRUPTED));
+        talk.feed.send(Incoming::End(INTERRUPTED));
         while asked("Abort") == 0 {
             tokio::task::yield_now().await;
         }

@@ -24,10 +24,10 @@ const POLL_INTERVAL_MS: u16 = 200;
 /// buffered input, once this time is over, so it must not be zero.
 const ESCAPE_TIMEOUT: Duration = Duration::from_millis(10);
 
-/// Keys that may wait for the chat. The thread reads no more of them meanwhile, so that the terminal holds the rest.
+/// Keys that may wait for the chat. While as many wait, the thread reads no more, and the terminal holds the rest.
 const WAITING_KEYS: usize = 1024;
 
-/// What the user does at the terminal.
+/// Keys, mouse events, pastes and changes of size.
 #[derive(Debug)]
 pub(crate) struct Keys {
     events: mpsc::Receiver<Event>,
@@ -95,7 +95,7 @@ fn read_until_gone(terminal: &OwnedFd, sender: &mpsc::Sender<Event>, wanted: &At
     }
 }
 
-/// Hands on what can be read now; an error when there is no more to come, or nobody to take it.
+/// Forwards all available events. Fails when the terminal or the receiver is gone.
 fn take_all(sender: &mpsc::Sender<Event>) -> Result<(), ()> {
     loop {
         let event = match crossterm::event::poll(ESCAPE_TIMEOUT) {
@@ -106,9 +106,9 @@ fn take_all(sender: &mpsc::Sender<Event>) -> Result<(), ()> {
         match event {
             // Changes of size arrive through their signal, also when no key is pressed.
             Ok(Event::Resize(..)) => {}
-            // Ends when the keys are dropped, too.
+            // Also ends when the keys are dropped.
             Ok(event) => sender.blocking_send(event).map_err(drop)?,
-            // What cannot be read as a key is no key; the system's errors last.
+            // Input that cannot be parsed is skipped; errors of the system are permanent.
             Err(error) if error.raw_os_error().is_some() => return Err(()),
             Err(_) => return Ok(()),
         }

@@ -56,15 +56,15 @@ struct OutputState {
 /// Sends frames to the thread that writes them.
 #[derive(Debug)]
 pub(super) struct Output {
-    pages: mpsc::SyncSender<Vec<u8>>,
-    state: Arc<State>,
+    frames: mpsc::SyncSender<Vec<u8>>,
+    state: Arc<OutputState>,
 }
 
 impl Output {
     pub fn start(mut file: File) -> io::Result<Self> {
-        let (pages, receiver) = mpsc::sync_channel::<Vec<u8>>(WAITING_PAGES);
-        let state = Arc::new(State::default());
-        let told = Arc::clone(&state);
+        let (frames, receiver) = mpsc::sync_channel::<Vec<u8>>(WAITING_PAGES);
+        let state = Arc::new(OutputState::default());
+        let writer_state = Arc::clone(&state);
         let write = move || {
             for buffer in receiver {
                 if file.write_all(&buffer).is_err() {
@@ -80,10 +80,10 @@ impl Output {
         Ok(Self { frames, state })
     }
 
-    /// Has a page written; reports whether there was room for it.
-    pub fn send(&self, page: Vec<u8>) -> bool {
+    /// Sends a frame to the thread that writes it. Returns whether there was room for it.
+    pub fn send(&self, buffer: Vec<u8>) -> bool {
         self.state.waiting.fetch_add(1, Ordering::AcqRel);
-        let Err(error) = self.pages.try_send(page) else {
+        let Err(error) = self.frames.try_send(buffer) else {
             return true;
         };
         self.state.waiting.fetch_sub(1, Ordering::AcqRel);
