@@ -40,7 +40,7 @@ mod tests {
         nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
         let picture = dir.path().join("picture.png");
         std::fs::write(&picture, b"\x89PNG\r\n\x1a\nrest").unwrap();
-        let (send, receive) = std::sync::mpsc::channel();
+        let (send, receive) = std::sync::mpsc::sync_channel(1);
         std::thread::spawn(move || send.send(images(&[fifo, picture])));
         let blocks = receive.recv_timeout(Duration::from_secs(5)).unwrap();
         let encoded = base64::engine::general_purpose::STANDARD.encode(b"\x89PNG\r\n\x1a\nrest");
