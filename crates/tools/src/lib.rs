@@ -57,6 +57,7 @@ pub use tool::{Execution, Tool, ToolContext, ToolError, ToolOutput, UpdateSink};
 pub use truncate::{MAX_BYTES, MAX_LINES, TruncatedBy, Truncation};
 pub use typebox::{NullText, validate_typebox};
 pub use validate::validate;
+pub use walk::builder as walk_builder;
 
 /// The names of all built-in tools, those that are on by default first.
 pub fn all_names() -> &'static [&'static str] {

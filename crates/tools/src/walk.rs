@@ -11,7 +11,9 @@ use crate::{ToolError, fault};
 
 /// Walks below `root`, a path without links, sorted by name. `.gitignore` and `.ignore` files count even where there is no
 /// repository; what Git stores in `.git` is not part of the tree. Files that `wanted` names are never ignored.
-pub(crate) fn builder(root: &Path, wanted: Override) -> WalkBuilder {
+///
+/// Ignore files are read like every other file from outside: one that is not a regular file has no rules.
+pub fn builder(root: &Path, wanted: Override) -> WalkBuilder {
     let rules = IgnoreRules::new(root, wanted.clone());
     let mut builder = WalkBuilder::new(root);
     builder

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ignore::{Walk, WalkBuilder};
+use ignore::Walk;
+use ignore::overrides::Override;
 
 use crate::editor::resolve;
 
@@ -33,11 +34,8 @@ impl Walker {
 
     fn bounded(root: &Path, paths: usize, time: Duration) -> Self {
         let walk = |depth| {
-            WalkBuilder::new(root)
-                .hidden(false)
-                .require_git(false)
+            pinion_tools::walk_builder(root, Override::empty())
                 .max_depth(depth)
-                .filter_entry(|entry| entry.file_name() != ".git")
                 .build()
         };
         Self {
@@ -142,6 +140,22 @@ fn is_writable(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_ignore_file_that_is_not_a_regular_file_has_no_rules() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let root = directory.path().to_owned();
+        std::fs::write(root.join("file"), "").expect("a file");
+        let fifo = root.join(".gitignore");
+        nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).expect("a FIFO");
+        let (send, receive) = std::sync::mpsc::channel();
+        std::thread::spawn(move || send.send(Below::new(&root).flatten().collect::<Vec<_>>()));
+        let mut found = receive
+            .recv_timeout(Duration::from_secs(5))
+            .expect("an end");
+        found.sort();
+        assert_eq!(found, [".gitignore", "file"]);
+    }
 
     #[test]
     fn what_is_ignored_is_not_found() {
