@@ -243,7 +243,7 @@ impl Script {
     ///
     /// # Errors
     ///
-    /// When the engine has ended, or too many requests wait for it.
+    /// If the engine has ended, or too many requests wait for it.
     pub fn post(
         &self,
         generation: Generation,

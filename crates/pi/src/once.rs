@@ -21,7 +21,7 @@ pub struct Prompts {
 #[derive(Debug)]
 pub struct PrintListener {
     last: Mutex<Option<Arc<Message>>>,
-    /// How often it has settled.
+    /// The number of times that the session has settled.
     settled: watch::Sender<usize>,
 }
 

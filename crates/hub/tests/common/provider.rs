@@ -65,8 +65,10 @@ enum Ears {
     Shut,
 }
 
-/// More messages than any test leaves unread or unsent.
-const MOST_MESSAGES: usize = 4096;
+/// More messages than any test sends to a hub that does not read.
+const MOST_SENT: usize = 1 << 16;
+/// More messages than any test leaves unread.
+const MOST_UNREAD: usize = 1 << 14;
 
 /// A stream that a test holds the far end of.
 pub struct Stream {
@@ -127,8 +129,8 @@ impl Stream {
     }
 
     fn begin(hub: &Running, method: &str, wire: Wire, token: Option<&str>, ears: Ears) -> Self {
-        let (sending, outgoing) = channel::channel(MOST_MESSAGES);
-        let (came, receiving) = mpsc::sync_channel(MOST_MESSAGES);
+        let (sending, outgoing) = channel::channel(MOST_SENT);
+        let (came, receiving) = mpsc::sync_channel(MOST_UNREAD);
         let address = hub.address;
         let mut request = Request::post(format!("http://{address}/pinix.v2.HubService/{method}"))
             .header("content-type", wire.content_type());
@@ -157,7 +159,7 @@ impl Stream {
                 Ok(response) => receive(response, wire, &name, &came).await,
                 Err(_) => Came::Broken,
             };
-            let _ = came.try_send(end);
+            pass_on(&came, end);
         });
         Self {
             wire,
@@ -271,6 +273,12 @@ impl Drop for Stream {
     }
 }
 
+/// Passes on what came. A test that is over does not read it.
+fn pass_on(to: &mpsc::SyncSender<Came>, came: Came) {
+    let is_full = matches!(to.try_send(came), Err(mpsc::TrySendError::Full(_)));
+    assert!(!is_full, "the test does not read");
+}
+
 async fn receive(
     response: http::Response<Incoming>,
     wire: Wire,
@@ -301,7 +309,7 @@ async fn receive(
                 (_, "RuntimeStream") => json::<HubRuntimeMessage>(payload),
                 _ => json::<InvokeResponse>(payload),
             };
-            let _ = came.try_send(Came::Message(message));
+            pass_on(came, Came::Message(message));
         }
         let frame = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
         match frame {
