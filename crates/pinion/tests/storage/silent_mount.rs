@@ -27,7 +27,7 @@ fn client(arguments: &[&str]) -> Option<(Client, PathBuf, SilentMount)> {
     match SilentMount::mount(&path) {
         Ok(mount) => Some((Client::start(sandbox, arguments), path, mount)),
         Err(reason) => {
-            println!("skipped: {reason}");
+            eprintln!("skipped: {reason}");
             None
         }
     }
