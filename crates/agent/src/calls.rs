@@ -12,7 +12,7 @@ use pinion_tools::{Execution, Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{Habits, Steering, ToolOrder};
+use crate::config::{Steering, ToolOrder};
 use crate::core::Core;
 use crate::hooks::{Moment, ToolCallResult, ToolGate};
 use crate::progress::Progress;
@@ -167,7 +167,7 @@ impl Core {
             return Err(ToolError(format!("Tool {} not found", call.name)));
         };
         if let Some(error) = &call.arguments_error
-            && self.settings.habits == Habits::Modern
+            && self.settings.behaviour.reject_malformed_arguments
         {
             let name = &call.name;
             return Err(ToolError(format!(

@@ -16,7 +16,6 @@ use tokio_util::sync::CancellationToken;
 
 use self::ask::{Part, Summariser};
 use self::cut::Plan;
-use crate::config::Habits;
 use crate::core::Core;
 use crate::estimate::{context_tokens, message_tokens};
 use crate::hooks::{CompactionChoice, CompactionPlan, Moment};
@@ -228,16 +227,16 @@ impl Core {
         let state = self.state();
         let path = state.store.path();
         let plan = cut::plan(&path, self.settings.keep_recent_tokens)?;
-        if self.settings.habits == Habits::Modern && plan.is_empty() {
+        if self.settings.behaviour.reject_empty_compaction && plan.is_empty() {
             return Err(Failure::TooSmall);
         }
         let tokens_before = context_tokens(&state.store.context().messages).tokens;
         Ok((plan, tokens_before))
     }
 
-    /// What summaries took, where the session file has a place for it.
+    /// The usage to store with a summary: `None` unless the settings ask for it.
     fn recorded(&self, usage: Option<Usage>) -> Option<Usage> {
-        usage.filter(|_| self.settings.habits == Habits::Modern)
+        usage.filter(|_| self.settings.behaviour.store_summary_usage)
     }
 }
 

@@ -124,20 +124,38 @@ pub struct EngineSettings {
     pub steering: Steering,
     /// How the calls of one answer run.
     pub tool_order: ToolOrder,
-    /// What is done where releases of pi differ.
-    pub habits: Habits,
+    /// Switches for behaviour on which clients differ.
+    pub behaviour: EngineBehaviour,
 }
 
-/// What is done where releases of pi differ.
+/// Switches for behaviour on which clients differ. Each front sets the values that its clients expect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Habits {
-    /// As pi 0.52 does: arguments that are not JSON are read as far as they go, a summary is asked
-    /// for once, whatever there is to summarise, and statistics are about the context.
+pub struct EngineBehaviour {
+    /// A tool call whose arguments are not JSON fails. Otherwise the tool gets the part that could be parsed.
+    pub reject_malformed_arguments: bool,
+    /// The values of [`Model::api`] for which an answer that failed before its first byte is announced by an empty
+    /// message. For all others the failed answer itself is announced.
+    pub announce_failed_answer_empty: &'static [&'static str],
+    /// A failed request for a summary is retried like a failed request of a run. Otherwise it is made once.
+    pub retry_summaries: bool,
+    /// A compaction fails if there is nothing to summarise. Otherwise the model summarises an empty conversation.
+    pub reject_empty_compaction: bool,
+    /// The entry of a summary has the token usage of the requests that made it.
+    pub store_summary_usage: bool,
+    /// [`StateView::is_streaming`](crate::StateView::is_streaming) stays true during the wait before a retry.
+    pub count_retry_wait_as_streaming: bool,
+    /// The messages that [`Command::GetStats`](crate::Command::GetStats) counts.
+    pub stats_scope: StatsScope,
+}
+
+/// The messages that statistics count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum StatsScope {
+    /// The messages that the model sees next.
     #[default]
-    Classic,
-    /// As pi 1.x does: a call whose arguments are not JSON fails, summaries are retried, a
-    /// session with nothing to summarise is not, and statistics are about the session.
-    Modern,
+    Context,
+    /// Every message of the session file, including those on other branches and those replaced by a summary.
+    Session,
 }
 
 /// What a steering message does to the calls of the answer that have not run yet.
@@ -184,7 +202,7 @@ impl Default for EngineSettings {
             default_thinking_level: ThinkingLevel::Medium,
             steering: Steering::default(),
             tool_order: ToolOrder::default(),
-            habits: Habits::default(),
+            behaviour: EngineBehaviour::default(),
         }
     }
 }

@@ -36,8 +36,8 @@ pub use command::{
     Reply, StateView,
 };
 pub use config::{
-    Config, Decided, EngineSettings, Expanded, Expander, Habits, Models, Preferences, Steering,
-    SystemPrompt, ToolFilter, ToolOrder,
+    Config, Decided, EngineBehaviour, EngineSettings, Expanded, Expander, Models, Preferences,
+    StatsScope, Steering, SystemPrompt, ToolFilter, ToolOrder,
 };
 pub use desk::{Desk, Saying};
 pub use error::EngineError;

@@ -13,7 +13,6 @@ use pinion_message::{
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::Habits;
 use crate::convert::{Images, for_model};
 use crate::core::Core;
 use crate::hooks::{Hooks, Moment};
@@ -267,20 +266,23 @@ impl<'a> Run<'a> {
             self.failure("The provider's code failed unexpectedly (internal error).")
         });
         if !started {
-            let first = self.first_sight(&answer);
+            let first = self.announcement(&answer);
             self.core
                 .emit(Event::MessageStart(Arc::new(Message::Assistant(first))));
         }
         self.keep_answer(answer).await
     }
 
-    /// How an answer that failed before its first byte is announced.
+    /// Returns the message that announces an answer which failed before its first byte: the failed answer, or an empty
+    /// one for the APIs in [`EngineBehaviour::announce_failed_answer_empty`].
     ///
-    /// Over Anthropic's protocol classic clients see an empty message first; all others, and over
-    /// other protocols, see the failed one.
-    fn first_sight(&self, answer: &AssistantMessage) -> AssistantMessage {
-        let is_classic = self.core.settings.habits == Habits::Classic;
-        if is_classic && self.model.api == "anthropic-messages" {
+    /// [`EngineBehaviour::announce_failed_answer_empty`]: crate::EngineBehaviour::announce_failed_answer_empty
+    fn announcement(&self, answer: &AssistantMessage) -> AssistantMessage {
+        let behaviour = &self.core.settings.behaviour;
+        if behaviour
+            .announce_failed_answer_empty
+            .contains(&self.model.api.as_str())
+        {
             AssistantMessage {
                 timestamp: answer.timestamp,
                 ..self.blank()
@@ -359,9 +361,9 @@ impl<'a> Run<'a> {
         self.failure("The provider's stream ended without a result (server error).")
     }
 
-    /// Where arguments that are not JSON are no failure, nothing is said of them.
+    /// Removes the errors of malformed tool arguments, unless such calls are rejected.
     fn forgive(&self, blocks: &mut [Block]) {
-        if self.core.settings.habits == Habits::Modern {
+        if self.core.settings.behaviour.reject_malformed_arguments {
             return;
         }
         for block in blocks {

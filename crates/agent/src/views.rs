@@ -3,7 +3,7 @@
 use pinion_message::{Message, StopReason};
 use pinion_session::{ContextUsage, Entry, EntryKind, Role, Stats};
 
-use crate::config::Habits;
+use crate::config::StatsScope;
 use crate::core::Core;
 use crate::estimate::{context_tokens, has_counted};
 use crate::state::Phase;
@@ -19,7 +19,7 @@ impl Core {
             model: state.model.clone(),
             thinking_level: state.thinking_level,
             is_streaming: state.is_streaming()
-                || (waits_to_retry && self.settings.habits == Habits::Modern),
+                || (waits_to_retry && self.settings.behaviour.count_retry_wait_as_streaming),
             is_compacting: state.is_compacting(),
             steering_mode: state.steering_mode.clone(),
             follow_up_mode: state.follow_up_mode.clone(),
@@ -34,7 +34,7 @@ impl Core {
 
     /// Counts and costs: of the conversation as it stands, or of all the session has had.
     pub fn stats(&self) -> Stats {
-        if self.settings.habits == Habits::Modern {
+        if self.settings.behaviour.stats_scope == StatsScope::Session {
             let totals = self.state().store.totals();
             return Stats {
                 context_usage: self.context_usage(),

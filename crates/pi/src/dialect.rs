@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use pinion_agent::{EngineBehaviour, StatsScope};
+
 /// Which form of the protocol a client speaks.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Dialect {
@@ -27,6 +29,29 @@ impl Dialect {
         }
     }
 }
+
+/// The engine's behaviour that clients of pi 0.52 expect.
+pub const CLASSIC_BEHAVIOUR: EngineBehaviour = EngineBehaviour {
+    reject_malformed_arguments: false,
+    // With Anthropic's API these clients see an empty message first, with other APIs the failed answer.
+    announce_failed_answer_empty: &["anthropic-messages"],
+    retry_summaries: false,
+    reject_empty_compaction: false,
+    store_summary_usage: false,
+    count_retry_wait_as_streaming: false,
+    stats_scope: StatsScope::Context,
+};
+
+/// The engine's behaviour that clients of pi 1.x expect.
+pub const MODERN_BEHAVIOUR: EngineBehaviour = EngineBehaviour {
+    reject_malformed_arguments: true,
+    announce_failed_answer_empty: &[],
+    retry_summaries: true,
+    reject_empty_compaction: true,
+    store_summary_usage: true,
+    count_retry_wait_as_streaming: true,
+    stats_scope: StatsScope::Session,
+};
 
 /// No dialect has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

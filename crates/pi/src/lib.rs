@@ -29,7 +29,7 @@ mod shapes;
 mod wire;
 
 pub use classic::Additions;
-pub use dialect::{Dialect, UnknownDialect};
+pub use dialect::{CLASSIC_BEHAVIOUR, Dialect, MODERN_BEHAVIOUR, UnknownDialect};
 pub use lane::{Addressed, Outbox, Switchboard};
 pub use listener::PiListener;
 pub use once::{PrintListener, Prompts, Settled, ask_all};

@@ -29,7 +29,7 @@ pub(crate) use self::session::Conversation;
 use self::session::append;
 pub(crate) use self::session::session_directory;
 pub(crate) use self::settings::{engine_settings, tool_settings};
-use self::settings::{with_later_ways, with_modern_habits};
+use self::settings::{with_later_ways, with_modern_behaviour};
 pub(crate) use self::shared::Shared;
 use crate::approvals::{self, ClientQuestions};
 use crate::choices::Choices;
@@ -195,7 +195,7 @@ pub(crate) async fn build(
         settings: match (dialect, ways) {
             (_, Ways::Classic) => engine_settings(&settings),
             (Dialect::Modern, Ways::Later) => {
-                with_modern_habits(with_later_ways(engine_settings(&settings)), &settings)
+                with_modern_behaviour(with_later_ways(engine_settings(&settings)), &settings)
             }
             (_, Ways::Later) => with_later_ways(engine_settings(&settings)),
         },

@@ -10,7 +10,6 @@ use pinion_message::{
 use tokio_util::sync::CancellationToken;
 
 use super::{Failure, instructions};
-use crate::config::Habits;
 use crate::core::Core;
 use crate::{Event, SummaryPurpose};
 
@@ -77,12 +76,13 @@ impl<'a> Summariser<'a> {
         told(answer?, part)
     }
 
-    /// How often a request may be made again.
+    /// The number of retries that a failed request may have.
     fn retries(&self) -> u32 {
         let settings = &self.core.settings;
-        match settings.habits == Habits::Modern && self.core.state().auto_retry {
-            true => settings.max_retries,
-            false => 0,
+        if settings.behaviour.retry_summaries && self.core.state().auto_retry {
+            settings.max_retries
+        } else {
+            0
         }
     }
 

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use pinion_agent::{Decided, EngineSettings, Habits, Steering, ToolOrder};
+use pinion_agent::{Decided, EngineSettings, Steering, ToolOrder};
 use pinion_config::{Dirs, Settings};
 use pinion_llm::{CacheRetention, HttpRetry, Timeouts};
 use pinion_message::Mask;
+use pinion_pi::{CLASSIC_BEHAVIOUR, MODERN_BEHAVIOUR};
 use pinion_tools::ToolSettings;
 use serde_json::Value;
 
@@ -18,13 +19,13 @@ pub(super) fn with_later_ways(settings: EngineSettings) -> EngineSettings {
     }
 }
 
-/// What clients of pi 1.x know, and do without requests that are repeated behind their back.
-pub(super) fn with_modern_habits(
+/// Behaves as clients of pi 1.x expect, and does not repeat requests at the HTTP level unless the settings say so.
+pub(super) fn with_modern_behaviour(
     settings: EngineSettings,
     configured: &Settings,
 ) -> EngineSettings {
     let mut settings = EngineSettings {
-        habits: Habits::Modern,
+        behaviour: MODERN_BEHAVIOUR,
         ..settings
     };
     if configured.retry().provider.max_retries.is_none() {
@@ -98,6 +99,7 @@ pub(crate) fn engine_settings(settings: &Settings) -> EngineSettings {
         default_thinking_level: settings
             .default_thinking_level()
             .unwrap_or(defaults.default_thinking_level),
+        behaviour: CLASSIC_BEHAVIOUR,
         ..defaults
     }
 }

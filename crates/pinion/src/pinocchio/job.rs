@@ -6,12 +6,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use pinion_agent::{Habits, ToolOrder};
+use pinion_agent::ToolOrder;
 use pinion_commands::{BuiltInValues, Command, RenderedCommand, Source, templates};
 use pinion_config::{Dirs, Settings, Trust, TrustFlag};
 use pinion_history::{StoreChoice, TimelineStore, Turn, TurnStore, open_timeline, open_turns};
 use pinion_llm::{Providers, Registry, RegistryOptions};
 use pinion_message::{Block, Mask};
+use pinion_pi::MODERN_BEHAVIOUR;
 use pinion_pinocchio::{Seed, Text, seed_turn, with_prompt};
 use pinion_profiles::{Factories, HostContext, Notice, ProfileRequest, Resolved, Unnamed};
 use serde_json::Value;
@@ -132,8 +133,8 @@ impl Job {
         // A turn is what was said, not a summary of it.
         engine.auto_compaction = false;
         engine.tool_order = ToolOrder::Parallel;
-        // A call that was cut off is not run, and an answer that never began is not told as begun.
-        engine.habits = Habits::Modern;
+        // Malformed calls fail, and an answer that failed before its first byte is announced as failed.
+        engine.behaviour = MODERN_BEHAVIOUR;
         Ok(Runner {
             command: self.command.clone(),
             thinking_level: models.thinking_level(),
