@@ -1,4 +1,4 @@
-//! Shell commands of the user: run beside the agent, remembered as context.
+//! Shell commands of the user. They run in parallel to the agent, and their output becomes part of the context.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use crate::{Answer, EngineError, Reply};
 pub(crate) struct UserCommand {
     pub command: String,
     pub exclude_from_context: bool,
-    /// Who is told what it prints, as it does.
+    /// Receives the output while the command runs.
     pub follower: Option<Arc<dyn Follower>>,
 }
 
 impl Core {
-    /// Runs a command, remembers it, and answers.
+    /// Runs a command, stores it in the session, and answers.
     pub async fn run_bash(&self, asked: UserCommand, cancel: CancellationToken, reply: Reply) {
         let UserCommand {
             mut command,
@@ -92,7 +92,7 @@ impl Core {
             state.held_bash.push(message);
         } else {
             drop(state);
-            self.keep(&message);
+            self.store_message(&message);
         }
     }
 
@@ -100,7 +100,7 @@ impl Core {
     pub fn release_held_bash(&self) {
         let held = std::mem::take(&mut self.state().held_bash);
         for message in held {
-            self.keep(&message);
+            self.store_message(&message);
         }
     }
 }

@@ -18,30 +18,29 @@ use crate::hooks::{Moment, ToolCallResult, ToolGate};
 use crate::progress::Progress;
 use crate::{Delivery, Event, ToolRun};
 
-/// How long a tool may take to end after it was asked to; then it is dropped.
+/// Time for a tool to end after an abort; then its future is dropped.
 const ABORT_GRACE: Duration = Duration::from_secs(3);
-/// The same when the session is stopped for good.
+/// Time for a tool to end when the whole session is stopped; then its future is dropped.
 const STOP_GRACE: Duration = Duration::from_millis(250);
 
-/// What running the calls of an answer gave.
+/// The outcome of the calls of one answer.
 #[derive(Default)]
-pub(crate) struct Calls {
+pub(crate) struct CallsOutcome {
     /// The results, in call order.
     pub results: Vec<Arc<Message>>,
-    /// Steering messages that arrived on the way.
+    /// Steering messages that arrived while the calls ran.
     pub steering: Vec<Arc<Message>>,
-    /// Every result asks for the run to end here.
+    /// Every result asks to end the run.
     pub terminate: bool,
 }
 
-/// A call that may run.
-struct Ready {
+/// A call that may run, with the arguments for its tool.
+struct ReadyCall {
     tool: Arc<dyn Tool>,
     arguments: Value,
 }
 
-/// A call that is over.
-struct Finished {
+struct FinishedCall {
     run: Arc<ToolRun>,
     output: Arc<ToolOutput>,
     is_error: bool,
@@ -53,15 +52,15 @@ impl Core {
         &self,
         answer: &AssistantMessage,
         cancel: &CancellationToken,
-    ) -> Calls {
+    ) -> CallsOutcome {
         let calls: Vec<&ToolCall> = answer.tool_calls().collect();
-        // What a call does may change what the next one means to who decides about it.
-        let decided = self.gate.is_some();
-        let parallel = self.settings.tool_order == ToolOrder::Parallel && !decided;
+        // The effect of one call may change the gate's decision about the next one.
+        let gated = self.gate.is_some();
+        let parallel = self.settings.tool_order == ToolOrder::Parallel && !gated;
         if parallel && !self.any_sequential(&calls) {
-            self.call_side_by_side(&calls, cancel).await
+            self.call_in_parallel(&calls, cancel).await
         } else {
-            self.call_one_by_one(&calls, cancel).await
+            self.call_sequentially(&calls, cancel).await
         }
     }
 
@@ -73,9 +72,13 @@ impl Core {
         })
     }
 
-    /// One after another; a steering message may make the rest be skipped.
-    async fn call_one_by_one(&self, calls: &[&ToolCall], cancel: &CancellationToken) -> Calls {
-        let mut done = Calls::default();
+    /// Runs calls one after another. A steering message skips the rest, unless [`Steering::WaitsForTurn`] is set.
+    async fn call_sequentially(
+        &self,
+        calls: &[&ToolCall],
+        cancel: &CancellationToken,
+    ) -> CallsOutcome {
+        let mut done = CallsOutcome::default();
         let mut terminating = 0;
         for call in calls {
             let run = self.begin_call(call);
@@ -90,7 +93,7 @@ impl Core {
             };
             terminating += usize::from(finished.output.terminate);
             done.results
-                .push(self.take_in_result(finished, cancel).await);
+                .push(self.append_result(finished, cancel).await);
             if done.steering.is_empty() && self.settings.steering == Steering::SkipsCalls {
                 done.steering = self.state().take_queued(Delivery::Steer);
             }
@@ -99,10 +102,14 @@ impl Core {
         done
     }
 
-    /// Made ready in order, then run at once; results enter the conversation in call order.
-    async fn call_side_by_side(&self, calls: &[&ToolCall], cancel: &CancellationToken) -> Calls {
+    /// Prepares calls in order and runs them in parallel. Results enter the conversation in call order.
+    async fn call_in_parallel(
+        &self,
+        calls: &[&ToolCall],
+        cancel: &CancellationToken,
+    ) -> CallsOutcome {
         let mut running = FuturesUnordered::new();
-        let mut finished: Vec<Option<Finished>> = Vec::new();
+        let mut finished: Vec<Option<FinishedCall>> = Vec::new();
         for (at, call) in calls.iter().enumerate() {
             let run = self.begin_call(call);
             finished.push(None);
@@ -117,13 +124,13 @@ impl Core {
             finished[at] = Some(call);
         }
         drop(running);
-        let mut done = Calls::default();
+        let mut done = CallsOutcome::default();
         let all_end = finished
             .iter()
             .all(|call| call.as_ref().is_some_and(|call| call.output.terminate));
         done.terminate = !calls.is_empty() && all_end;
         for call in finished.into_iter().flatten() {
-            done.results.push(self.take_in_result(call, cancel).await);
+            done.results.push(self.append_result(call, cancel).await);
         }
         done
     }
@@ -138,13 +145,13 @@ impl Core {
         run
     }
 
-    /// Makes a call ready, and asks whether it may be made; else its result.
+    /// Prepares a call and asks the gate about it. Returns the failed result if the call may not run.
     async fn ready_call(
         &self,
         call: &ToolCall,
         run: &ToolRun,
         cancel: &CancellationToken,
-    ) -> Result<Ready, ToolCallResult> {
+    ) -> Result<ReadyCall, ToolCallResult> {
         let ready = self.prepare_call(call, run, cancel).await.map_err(failed)?;
         match self
             .refusal(&*ready.tool, &ready.arguments, run, cancel)
@@ -155,13 +162,13 @@ impl Core {
         }
     }
 
-    /// Finds the tool, checks the arguments, and lets who takes part have their say.
+    /// Finds the tool, checks the arguments, and asks the hooks, which may change the arguments or block the call.
     async fn prepare_call(
         &self,
         call: &ToolCall,
         run: &ToolRun,
         cancel: &CancellationToken,
-    ) -> Result<Ready, ToolError> {
+    ) -> Result<ReadyCall, ToolError> {
         let tool = self.toolbox().active(&call.name);
         let Some(tool) = tool else {
             return Err(ToolError(format!("Tool {} not found", call.name)));
@@ -174,7 +181,7 @@ impl Core {
                 "Invalid arguments for tool \"{name}\": {error}"
             )));
         }
-        let arguments = guarded(&run.name, async {
+        let arguments = catch_panic(&run.name, async {
             let prepared = tool.prepare(call.arguments.clone()).await?;
             tool.validate(&prepared).map_err(ToolError)
         });
@@ -184,7 +191,7 @@ impl Core {
             () = self.overdue(cancel) => return Err(aborted()),
         };
         if self.hook(Moment::ToolCall).is_none() {
-            return Ok(Ready { tool, arguments });
+            return Ok(ReadyCall { tool, arguments });
         }
         let gate = self
             .ask_hook(Moment::ToolCall, cancel, |hooks| {
@@ -192,7 +199,7 @@ impl Core {
             })
             .await;
         match gate {
-            Some(ToolGate::Run(arguments)) => Ok(Ready { tool, arguments }),
+            Some(ToolGate::Run(arguments)) => Ok(ReadyCall { tool, arguments }),
             Some(ToolGate::Block(reason)) => Err(ToolError(reason)),
             None => Err(aborted()),
         }
@@ -200,14 +207,14 @@ impl Core {
 
     async fn run_call(
         &self,
-        ready: Ready,
+        ready: ReadyCall,
         run: Arc<ToolRun>,
         cancel: &CancellationToken,
-    ) -> Finished {
-        let Ready { tool, arguments } = ready;
+    ) -> FinishedCall {
+        let ReadyCall { tool, arguments } = ready;
         let started = Instant::now();
         let progress = Arc::new(Progress::default());
-        let kept = self.hook(Moment::ToolResult).map(|_| arguments.clone());
+        let for_hooks = self.hook(Moment::ToolResult).map(|_| arguments.clone());
         let result = self
             .call_guarded(&*tool, arguments, &run, &progress, cancel)
             .await;
@@ -220,7 +227,7 @@ impl Core {
             },
             Err(error) => failed(error),
         };
-        if let Some(arguments) = kept {
+        if let Some(arguments) = for_hooks {
             let original = result.clone();
             let changed = self
                 .ask_hook(Moment::ToolResult, cancel, |hooks| {
@@ -237,7 +244,7 @@ impl Core {
         run: Arc<ToolRun>,
         result: ToolCallResult,
         duration: Option<Duration>,
-    ) -> Finished {
+    ) -> FinishedCall {
         let is_error = result.is_error;
         let output = self.masked(result.output);
         self.emit(Event::ToolEnd {
@@ -246,14 +253,14 @@ impl Core {
             is_error,
             duration,
         });
-        Finished {
+        FinishedCall {
             run,
             output,
             is_error,
         }
     }
 
-    async fn take_in_result(&self, call: Finished, cancel: &CancellationToken) -> Arc<Message> {
+    async fn append_result(&self, call: FinishedCall, cancel: &CancellationToken) -> Arc<Message> {
         let message = Arc::new(Message::ToolResult(ToolResultMessage {
             tool_call_id: call.run.call_id.to_string(),
             tool_name: call.run.name.clone(),
@@ -262,10 +269,10 @@ impl Core {
             is_error: call.is_error,
             timestamp: now_millis(),
         }));
-        self.take_in(message, cancel).await
+        self.append_message(message, cancel).await
     }
 
-    /// Ends when an aborted call has had its time.
+    /// Returns when an aborted call has had its grace period.
     async fn overdue(&self, cancel: &CancellationToken) {
         let stopped = async {
             self.stop.cancelled().await;
@@ -278,7 +285,7 @@ impl Core {
         }
     }
 
-    /// Calls a tool so that neither a panic nor a tool that ignores an abort holds up the run.
+    /// Calls a tool so that neither a panic nor an ignored abort blocks the run.
     async fn call_guarded(
         &self,
         tool: &dyn Tool,
@@ -295,7 +302,7 @@ impl Core {
             cancel: cancel.clone(),
             updates: Arc::new(move |output| sink.push(output)),
         };
-        let call = guarded(&run.name, async { tool.call(arguments, &context).await });
+        let call = catch_panic(&run.name, async { tool.call(arguments, &context).await });
         let overdue = self.overdue(cancel);
         let limit = self.settings.tool_timeout;
         let timeout = tokio::time::sleep(limit);
@@ -309,7 +316,7 @@ impl Core {
                     cancel.cancel();
                 }
                 () = &mut overdue => {
-                    return Err(if timed_out { overtime(limit) } else { aborted() });
+                    return Err(if timed_out { timeout_error(limit) } else { aborted() });
                 }
                 output = progress.next_or_wait() => {
                     self.emit_update(run, output);
@@ -317,7 +324,7 @@ impl Core {
                 }
                 result = &mut call => {
                     self.emit_rest(run, progress);
-                    return if timed_out { result.and(Err(overtime(limit))) } else { result };
+                    return if timed_out { result.and(Err(timeout_error(limit))) } else { result };
                 }
             }
         }
@@ -333,9 +340,9 @@ impl Core {
         });
     }
 
-    /// Emits the updates that are left when a call is over: all of them, or the newest one where a client is behind.
+    /// Emits the updates that are left when a call ends: all of them, or only the newest one if a client is behind.
     fn emit_rest(&self, run: &Arc<ToolRun>, progress: &Progress) {
-        while self.outlet.has_room()
+        while self.emitter.has_room()
             && let Some(output) = progress.next()
         {
             self.emit_update(run, output);
@@ -345,7 +352,7 @@ impl Core {
         }
     }
 
-    /// The output without known keys.
+    /// Masks known keys in the output.
     fn masked(&self, mut output: ToolOutput) -> Arc<ToolOutput> {
         self.mask.blocks(&mut output.content);
         if let Some(details) = &mut output.details {
@@ -355,8 +362,8 @@ impl Core {
     }
 }
 
-/// A call whose panic is a failure like any other.
-async fn guarded<T>(
+/// Runs `call` and turns a panic into an error.
+async fn catch_panic<T>(
     name: &str,
     call: impl Future<Output = Result<T, ToolError>>,
 ) -> Result<T, ToolError> {
@@ -379,7 +386,7 @@ pub(crate) fn failed(error: ToolError) -> ToolCallResult {
     }
 }
 
-fn overtime(limit: Duration) -> ToolError {
+fn timeout_error(limit: Duration) -> ToolError {
     ToolError(format!(
         "The tool was ended after {} seconds; the limit is the setting tools.timeoutSeconds",
         limit.as_secs()

@@ -1,4 +1,4 @@
-//! What a client may ask, and the one answer it gets.
+//! Commands of clients and hooks, and the one answer that each gets.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,15 +14,15 @@ use serde_json::value::RawValue;
 
 use crate::{CompactionResult, EngineError, ForkPosition, Origin};
 
-/// What a client may ask of a session.
+/// A request to a session.
 #[derive(Debug)]
 #[allow(missing_docs)]
 pub enum Command {
-    /// Says something to the agent. Answered when accepted, not when done.
+    /// Starts a run, or queues a message while one is active. Answered when accepted, not when the run ends.
     Prompt(Prompt),
-    /// Something said by who takes part in the session, which starts a run.
-    Say(CustomMessage),
-    /// Nothing: answered when the agent does nothing by itself.
+    /// Starts a run with a message of a hook, or steers the active run.
+    CustomPrompt(CustomMessage),
+    /// Answered when the session is idle.
     WaitForIdle,
     /// Queues a message for delivery into the active or next run.
     Queue {
@@ -30,9 +30,9 @@ pub enum Command {
         images: Vec<Block>,
         delivery: Delivery,
     },
-    /// Stops whatever is going on. Answered when everything has settled.
+    /// Stops the run, compaction or navigation. Answered when it has ended.
     Abort,
-    /// Stops waiting for a retry.
+    /// Ends the wait for a retry; the run is not retried.
     AbortRetry,
     /// Stops the newest shell command.
     AbortBash,
@@ -43,7 +43,7 @@ pub enum Command {
     Bash {
         command: String,
         exclude_from_context: bool,
-        /// Who is told what it prints, as it does.
+        /// Receives the output while the command runs.
         follower: Option<Arc<dyn Follower>>,
     },
     GetState,
@@ -66,7 +66,7 @@ pub enum Command {
     SetName(String),
     NewSession {
         parent: Option<String>,
-        /// Run in the new session before anyone takes part in it.
+        /// Runs in the new session before its hooks start.
         prepare: Option<Preparation>,
         origin: Origin,
     },
@@ -81,9 +81,9 @@ pub enum Command {
     },
     CloneSession,
     GetForkMessages,
-    /// Goes to another entry of the session tree.
+    /// Makes another entry of the session tree the current one.
     Navigate(Navigation),
-    /// Names an entry; without a label the name is taken away.
+    /// Sets the label of an entry; `None` removes it.
     SetLabel {
         entry_id: String,
         label: Option<String>,
@@ -95,29 +95,29 @@ pub enum Command {
     ExportHtml {
         path: Option<String>,
     },
-    /// What can be called with `/`.
+    /// Lists the commands that start with `/`.
     GetCommands,
-    /// Nothing: answered in its turn, so that an answer made elsewhere keeps its place.
-    Nothing,
+    /// Does nothing. Its answer comes in order, so a front can send a response of its own between those of commands.
+    Noop,
 }
 
-/// Something said to the agent.
+/// A message that starts a run.
 #[derive(Debug)]
 pub struct Prompt {
-    /// The words.
+    /// The text, before skills and templates are expanded.
     pub text: String,
-    /// Blocks that follow the words: images, documents.
+    /// Blocks that follow the text: images, documents.
     pub images: Vec<Block>,
-    /// What the client attached, kept on the message as it came.
+    /// The client's attachments, stored with the message unchanged.
     pub attachments: Option<Value>,
-    /// What to do when a run is active; `None` refuses.
+    /// The queue to use while a run is active; `None` rejects the prompt then.
     pub when_busy: Option<Delivery>,
-    /// Who said it.
+    /// The sender. Hooks do not see prompts of hooks.
     pub origin: Origin,
 }
 
 impl Prompt {
-    /// Words of a client, refused while a run is active.
+    /// Creates a prompt of a client that is rejected while a run is active.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -129,11 +129,11 @@ impl Prompt {
     }
 }
 
-/// What is done in a new session before anyone takes part in it.
+/// Work to do in a new session before its hooks start.
 pub struct Preparation(Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>);
 
 impl Preparation {
-    /// Does what `prepare` returns.
+    /// Wraps `prepare`, which is called once in the new session.
     pub fn new(prepare: impl FnOnce() -> BoxFuture<'static, ()> + Send + 'static) -> Self {
         Self(Box::new(prepare))
     }
@@ -149,43 +149,43 @@ impl std::fmt::Debug for Preparation {
     }
 }
 
-/// A way through the session tree.
+/// A move to another entry of the session tree.
 #[derive(Debug, Clone)]
 pub struct Navigation {
-    /// Where to go; a user's message means the place before it.
+    /// The entry to move to. For a user's message its parent becomes the current entry.
     pub target_id: String,
-    /// Whether the branch that is left is summarised.
+    /// The summary to write of the abandoned branch; `None` writes none.
     pub summary: Option<BranchSummary>,
-    /// Names the place that is reached.
+    /// A label for the new current entry.
     pub label: Option<String>,
 }
 
-/// How a branch that is left is summarised.
+/// The instructions for the summary of an abandoned branch.
 #[derive(Debug, Clone)]
 pub enum BranchSummary {
-    /// As usual.
+    /// The default instructions.
     Default,
-    /// As usual, with something to look at.
+    /// The default instructions and an additional focus.
     Focused(String),
-    /// By other instructions.
+    /// Instructions that replace the default ones.
     Replaced(String),
 }
 
-/// When a queued message is delivered.
+/// The moment at which a queued message enters the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivery {
-    /// As soon as the model can be told: after the running tool.
+    /// Before the next turn: after the running tool call, or after all calls of the answer.
     Steer,
-    /// When the run would stop.
+    /// At the end of the run, which then continues.
     FollowUp,
 }
 
-/// What a command gave.
+/// The result of a command.
 #[derive(Debug)]
 #[allow(missing_docs)]
 pub enum Answer {
     Done,
-    /// A prompt or message was taken; what became of it.
+    /// The session accepted a prompt or message.
     Taken(Disposition),
     State(Box<StateView>),
     Messages(Vec<Arc<Message>>),
@@ -198,10 +198,10 @@ pub enum Answer {
     Levels(Vec<ThinkingLevel>),
     Compacted(Arc<CompactionResult>),
     Bash(BashOutcome),
-    /// A session was replaced, or an extension said no.
+    /// The session was replaced (`false`), or a hook refused (`true`).
     Cancelled(bool),
     Forked {
-        /// The text of the message that was chosen; none when it was refused.
+        /// The text of the chosen message; `None` if a hook refused.
         text: Option<String>,
         cancelled: bool,
     },
@@ -219,16 +219,16 @@ pub enum Answer {
         leaf_id: Option<String>,
     },
     Navigated {
-        /// The text of the user's message that was chosen, to be said again.
+        /// The text of the chosen user message, to be edited and sent again.
         text: Option<String>,
-        /// Who takes part refused.
+        /// A hook refused.
         cancelled: bool,
     },
     Exported(String),
     Commands(Value),
 }
 
-/// What became of a prompt.
+/// The effect of a prompt: it started a run, waits in a queue, or a hook handled it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Disposition {
@@ -237,7 +237,7 @@ pub enum Disposition {
     Handled,
 }
 
-/// A model reached by cycling.
+/// The model that cycling selected.
 #[derive(Debug)]
 #[allow(missing_docs)]
 pub struct Cycled {
@@ -253,15 +253,15 @@ pub struct Cycled {
 pub struct StateView {
     pub model: Option<Arc<Model>>,
     pub thinking_level: ThinkingLevel,
-    /// A run is active. False while waiting for a retry and during a compaction.
+    /// A run is active. False during a compaction. The dialect decides whether the wait for a retry counts as a run.
     pub is_streaming: bool,
     pub is_compacting: bool,
-    /// `all` or `one-at-a-time`; what a client set is echoed.
+    /// `all` or `one-at-a-time`; other values that a client set are echoed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steering_mode: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub follow_up_mode: Option<String>,
-    /// Where the session is or will be saved; missing if it is not.
+    /// Path of the session file, also before it exists; missing for a session in memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_file: Option<String>,
     #[schemars(length(min = 1))]
@@ -274,8 +274,7 @@ pub struct StateView {
     pub pending_message_count: usize,
 }
 
-/// The duty to answer one command. Dropping it answers with an error, so that no command is left
-/// without an answer whatever happens on the way.
+/// Sends the answer to one command. Dropping it answers with [`EngineError::Dropped`], so every command gets an answer.
 pub struct Reply {
     deliver: Option<Deliver>,
 }
@@ -283,21 +282,21 @@ pub struct Reply {
 type Deliver = Box<dyn FnOnce(Result<Answer, EngineError>) + Send>;
 
 impl Reply {
-    /// A duty that is fulfilled by calling `deliver`. It must not block.
+    /// Passes the answer to `deliver`, which must not block.
     pub fn new(deliver: impl FnOnce(Result<Answer, EngineError>) + Send + 'static) -> Self {
         Self {
             deliver: Some(Box::new(deliver)),
         }
     }
 
-    /// Answers.
+    /// Sends the answer.
     pub fn send(mut self, result: Result<Answer, EngineError>) {
         if let Some(deliver) = self.deliver.take() {
             deliver(result);
         }
     }
 
-    /// Answers that it is done and there is nothing to tell.
+    /// Sends [`Answer::Done`].
     pub fn done(self) {
         self.send(Ok(Answer::Done));
     }

@@ -1,11 +1,11 @@
-//! Summarises the older part of a conversation so that the rest fits.
+//! Compaction: replaces the older part of a conversation by a summary so that the rest fits into the context.
 
-mod ask;
 mod branch;
 mod cut;
 mod files;
 mod instructions;
 mod serialise;
+mod summariser;
 
 use std::sync::Arc;
 
@@ -14,17 +14,17 @@ use pinion_session::{Entry, NewEntry};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use self::ask::{Part, Summariser};
-use self::cut::Plan;
+use self::cut::CutPlan;
+use self::summariser::{Summariser, SummaryPart};
 use crate::core::Core;
 use crate::estimate::{context_tokens, message_tokens};
 use crate::hooks::{CompactionChoice, CompactionPlan, Moment};
 use crate::state::Phase;
 use crate::{CompactionReason, CompactionResult, Event, SavedCompaction, SummaryPurpose};
 
-/// Why nothing was summarised.
+/// The reason why a compaction or branch summary failed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub(crate) enum CompactionFailure {
     #[error("No model selected")]
     NoModel,
     #[error("{0}")]
@@ -42,7 +42,7 @@ pub(crate) enum Failure {
 }
 
 impl Core {
-    /// Summarises because it is due, and tells everyone; says whether it worked.
+    /// Compacts automatically and emits its events. Returns true if it succeeded.
     pub async fn auto_compact(&self, reason: CompactionReason, cancel: &CancellationToken) -> bool {
         self.set_phase(Phase::AutoCompacting);
         self.emit(Event::CompactionStart { reason });
@@ -55,15 +55,15 @@ impl Core {
             self.drop_trailing_error();
         }
         self.set_phase(Phase::Between);
-        let worked = result.is_ok();
+        let succeeded = result.is_ok();
         let (result, aborted, error) = match result {
             Ok(result) => (Some(Arc::new(result)), false, None),
-            Err(Failure::Cancelled) => (None, true, None),
+            Err(CompactionFailure::Cancelled) => (None, true, None),
             Err(
-                Failure::AlreadyCompacted
-                | Failure::TooSmall
-                | Failure::NoModel
-                | Failure::NoKey(_),
+                CompactionFailure::AlreadyCompacted
+                | CompactionFailure::TooSmall
+                | CompactionFailure::NoModel
+                | CompactionFailure::NoKey(_),
             ) => (None, false, None),
             Err(failure) => {
                 let what = if overflow {
@@ -74,7 +74,7 @@ impl Core {
                 (None, false, Some(format!("{what}: {failure}")))
             }
         };
-        let will_retry = worked && overflow;
+        let will_retry = succeeded && overflow;
         self.emit(Event::CompactionEnd {
             reason,
             result,
@@ -82,7 +82,7 @@ impl Core {
             will_retry,
             error,
         });
-        worked
+        succeeded
     }
 
     fn drop_trailing_answer(&self) {
@@ -108,26 +108,30 @@ impl Core {
         }
     }
 
-    /// Summarises the older part of the conversation and replaces it by the summary.
+    /// Replaces the older part of the conversation by a summary.
     pub async fn compact(
         &self,
         reason: CompactionReason,
         instructions: Option<&str>,
         cancel: &CancellationToken,
-    ) -> Result<CompactionResult, Failure> {
-        let model = self.state().model.clone().ok_or(Failure::NoModel)?;
+    ) -> Result<CompactionResult, CompactionFailure> {
+        let model = self
+            .state()
+            .model
+            .clone()
+            .ok_or(CompactionFailure::NoModel)?;
         let (plan, tokens_before) = self.plan()?;
         self.models
             .check_credentials(&model)
-            .map_err(Failure::NoKey)?;
+            .map_err(CompactionFailure::NoKey)?;
         let choice = self
             .ask_hook(Moment::BeforeCompaction, cancel, |hooks| {
-                let plan = self.shown_plan(&plan, tokens_before, instructions);
+                let plan = self.plan_for_hooks(&plan, tokens_before, instructions);
                 hooks.before_compaction(plan, cancel.clone())
             })
             .await;
         let (mut result, by_hook) = match choice.unwrap_or(CompactionChoice::Go) {
-            CompactionChoice::Cancel => return Err(Failure::Cancelled),
+            CompactionChoice::Cancel => return Err(CompactionFailure::Cancelled),
             CompactionChoice::Use(result) => (*result, true),
             CompactionChoice::Go => {
                 let purpose = SummaryPurpose::Compaction(reason);
@@ -146,13 +150,13 @@ impl Core {
             }
         };
         if cancel.is_cancelled() {
-            return Err(Failure::Cancelled);
+            return Err(CompactionFailure::Cancelled);
         }
         self.log(NewEntry::Compaction {
             summary: result.summary.clone(),
             first_kept_entry_id: result.first_kept_entry_id.clone(),
             tokens_before: result.tokens_before,
-            usage: self.recorded(result.usage),
+            usage: self.usage_to_store(result.usage),
             details: result.details.clone(),
             from_hook: Some(by_hook),
         });
@@ -170,7 +174,7 @@ impl Core {
         Ok(result)
     }
 
-    /// How the compaction that was just saved stands in the session file.
+    /// Returns the position and time of the compaction that was just written to the session file.
     fn saved(&self, first_kept: &str) -> SavedCompaction {
         let timestamp = self.leaf_entry()["timestamp"].as_str().map(str::to_owned);
         let state = self.state();
@@ -184,10 +188,10 @@ impl Core {
         }
     }
 
-    /// The plan as who takes part sees it.
-    fn shown_plan(
+    /// Returns the plan in the form that hooks receive.
+    fn plan_for_hooks(
         &self,
-        plan: &Plan,
+        plan: &CutPlan,
         tokens_before: u64,
         instructions: Option<&str>,
     ) -> CompactionPlan {
@@ -215,36 +219,36 @@ impl Core {
         }
     }
 
-    /// The newest entry of the branch, as the session file says.
+    /// Returns the newest entry of the branch as it is in the session file.
     pub(super) fn leaf_entry(&self) -> Value {
         let state = self.state();
         let entry = state.store.leaf().and_then(|leaf| state.store.entry(leaf));
         entry.and_then(Entry::value).unwrap_or_default()
     }
 
-    /// What to summarise and what to keep.
-    fn plan(&self) -> Result<(Plan, u64), Failure> {
+    /// Divides the conversation into a part to summarise and a part to keep. Also returns its size in tokens.
+    fn plan(&self) -> Result<(CutPlan, u64), CompactionFailure> {
         let state = self.state();
         let path = state.store.path();
         let plan = cut::plan(&path, self.settings.keep_recent_tokens)?;
         if self.settings.behaviour.reject_empty_compaction && plan.is_empty() {
-            return Err(Failure::TooSmall);
+            return Err(CompactionFailure::TooSmall);
         }
         let tokens_before = context_tokens(&state.store.context().messages).tokens;
         Ok((plan, tokens_before))
     }
 
     /// The usage to store with a summary: `None` unless the settings ask for it.
-    fn recorded(&self, usage: Option<Usage>) -> Option<Usage> {
+    fn usage_to_store(&self, usage: Option<Usage>) -> Option<Usage> {
         usage.filter(|_| self.settings.behaviour.store_summary_usage)
     }
 }
 
 async fn summarise(
-    plan: &Plan,
+    plan: &CutPlan,
     instructions: Option<&str>,
     summariser: &mut Summariser<'_>,
-) -> Result<String, Failure> {
+) -> Result<String, CompactionFailure> {
     let mut summary = if plan.is_split() && plan.history.is_empty() {
         "No prior history.".to_owned()
     } else {
@@ -253,11 +257,11 @@ async fn summarise(
             plan.previous_summary.as_deref(),
             instructions,
         );
-        summariser.ask(prompt, Part::History).await?
+        summariser.ask(prompt, SummaryPart::History).await?
     };
     if plan.is_split() {
         let prompt = instructions::turn_prefix(&serialise::conversation(&plan.turn_prefix));
-        let prefix = summariser.ask(prompt, Part::TurnPrefix).await?;
+        let prefix = summariser.ask(prompt, SummaryPart::TurnPrefix).await?;
         summary.push_str("\n\n---\n\n**Turn Context (split turn):**\n\n");
         summary.push_str(&prefix);
     }

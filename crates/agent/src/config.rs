@@ -1,4 +1,4 @@
-//! What a session is made of, and the seams through which it reaches the rest of the program.
+//! The configuration of a session, and the traits through which it uses the rest of the program.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,51 +14,51 @@ use serde_json::Value;
 
 use crate::{Gate, Hooks, Listener};
 
-/// Everything a session starts with.
+/// The parts and settings that a session starts with.
 pub struct Config {
-    /// The conversation on disk.
+    /// The session file.
     pub store: Store,
-    /// Where tools and commands run.
+    /// The working directory of tools and shell commands.
     pub cwd: PathBuf,
-    /// Where sessions of this project are kept; `None` keeps them in memory.
+    /// The directory for new session files; `None` holds new sessions in memory.
     pub session_directory: Option<PathBuf>,
-    /// Who is asked.
+    /// The model of the first run; a client must select one if it is `None`.
     pub model: Option<Arc<Model>>,
-    /// How hard it thinks.
+    /// The thinking level of the first run.
     pub thinking_level: ThinkingLevel,
-    /// The models there are.
+    /// Lists models and connects to their providers.
     pub models: Arc<dyn Models>,
-    /// The tools there are.
+    /// The built-in tools, active or not.
     pub tools: Vec<Arc<dyn Tool>>,
-    /// Which of them the model may call.
+    /// The names of the tools that the model may call.
     pub active_tools: Vec<String>,
-    /// Tools that others bring along.
+    /// Further tools, such as those of extensions and clips; they start active.
     pub added_tools: Vec<Arc<dyn Tool>>,
-    /// Which tools may be added, now or later.
+    /// The tools that may be used, including those added later.
     pub tool_filter: ToolFilter,
-    /// How shell commands of the user are run.
+    /// Settings for shell commands of the user.
     pub shell: ToolSettings,
-    /// What the model is told first.
+    /// Composes the system prompt.
     pub system_prompt: Arc<dyn SystemPrompt>,
-    /// Keys that must not be written or sent.
+    /// Masks keys in everything that is stored or sent.
     pub mask: Mask,
-    /// Numbers and switches.
+    /// Limits, timeouts and switches.
     pub settings: EngineSettings,
-    /// Keeps what the user chose for the next start.
+    /// Stores the user's choices for the next start.
     pub preferences: Arc<dyn Preferences>,
     /// Expands skills and templates.
     pub expander: Arc<dyn Expander>,
-    /// Who is told what happens.
+    /// Receive every event.
     pub listeners: Vec<Arc<dyn Listener>>,
-    /// Who takes part.
+    /// Receives events of runs first, and can change what happens.
     pub hooks: Option<Arc<dyn Hooks>>,
-    /// Who decides whether a tool call may be made; `None` lets all of them be made.
+    /// Decides about each tool call; `None` permits all.
     pub gate: Option<Arc<dyn Gate>>,
 }
 
-/// Makes what the model is told first.
+/// Composes the system prompt.
 pub trait SystemPrompt: Send + Sync {
-    /// The prompt while these tools are active.
+    /// Returns the system prompt for these active tools.
     fn compose(&self, active: &[Arc<dyn Tool>]) -> Arc<str>;
 }
 
@@ -68,32 +68,32 @@ impl<F: Fn(&[Arc<dyn Tool>]) -> Arc<str> + Send + Sync> SystemPrompt for F {
     }
 }
 
-/// Which tools a session may have at all.
+/// The tools that a session may have.
 #[derive(Debug, Clone, Default)]
 pub struct ToolFilter {
-    /// Only these; `None` is all.
+    /// The only permitted names; `None` permits all.
     pub only: Option<Vec<String>>,
-    /// None of these.
+    /// Names that are not permitted.
     pub without: Vec<String>,
 }
 
 impl ToolFilter {
-    /// Whether a tool of this name may be used.
+    /// Reports whether the session may have a tool of this name.
     pub fn permits(&self, name: &str) -> bool {
         let listed = |names: &Vec<String>| names.iter().any(|listed| listed == name);
         self.only.as_ref().is_none_or(listed) && !listed(&self.without)
     }
 }
 
-/// Switches the project has decided. What a client chooses is remembered, but changes nothing here.
+/// Switches that the project's settings fix. A client's choice is stored for other projects but has no effect here.
 #[derive(Debug, Clone, Copy, Default)]
 #[allow(missing_docs)]
-pub struct Decided {
+pub struct ProjectSwitches {
     pub auto_compaction: Option<bool>,
     pub auto_retry: Option<bool>,
 }
 
-/// Numbers and switches.
+/// Limits, timeouts and switches of the engine.
 #[derive(Debug, Clone)]
 #[allow(missing_docs)]
 pub struct EngineSettings {
@@ -104,7 +104,7 @@ pub struct EngineSettings {
     pub keep_recent_tokens: u64,
     pub branch_summary_reserve_tokens: u64,
     pub auto_retry: bool,
-    pub decided: Decided,
+    pub project_switches: ProjectSwitches,
     pub max_retries: u32,
     pub retry_base_delay: Duration,
     pub http_retry: HttpRetry,
@@ -112,17 +112,17 @@ pub struct EngineSettings {
     pub thinking_budgets: BTreeMap<ThinkingLevel, u64>,
     pub cache_retention: CacheRetention,
     pub block_images: bool,
-    /// The longest answer, in tokens; `None` is the model's own rule.
+    /// Token limit of an answer; `None` uses the model's limit.
     pub max_tokens: Option<u64>,
-    /// How the answer is drawn; `None` is the provider's own rule.
+    /// Sampling temperature; `None` uses the provider's default.
     pub temperature: Option<f64>,
-    /// A call that takes longer is ended.
+    /// Time limit of a tool call.
     pub tool_timeout: Duration,
-    /// The level a model that can think starts with when the one before it could not.
+    /// The thinking level after a switch from a model that cannot think to one that can.
     pub default_thinking_level: ThinkingLevel,
-    /// What a queued message does to the calls that have not run yet.
+    /// The effect of a steering message on calls that have not run yet.
     pub steering: Steering,
-    /// How the calls of one answer run.
+    /// The order in which the calls of one answer run.
     pub tool_order: ToolOrder,
     /// Switches for behaviour on which clients differ.
     pub behaviour: EngineBehaviour,
@@ -158,23 +158,23 @@ pub enum StatsScope {
     Session,
 }
 
-/// What a steering message does to the calls of the answer that have not run yet.
+/// The effect of a steering message on the calls of the answer that have not run yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Steering {
-    /// They are skipped.
+    /// They fail as skipped, and the message enters the conversation at once.
     #[default]
     SkipsCalls,
-    /// They run first.
+    /// They run before the message enters the conversation.
     WaitsForTurn,
 }
 
-/// How the calls of one answer run.
+/// The order in which the calls of one answer run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ToolOrder {
     /// One after another.
     #[default]
     Sequential,
-    /// Side by side, unless one of the tools objects.
+    /// In parallel, unless one of the tools requires sequential calls.
     Parallel,
 }
 
@@ -188,7 +188,7 @@ impl Default for EngineSettings {
             keep_recent_tokens: 20_000,
             branch_summary_reserve_tokens: 16_384,
             auto_retry: true,
-            decided: Decided::default(),
+            project_switches: ProjectSwitches::default(),
             max_retries: 3,
             retry_base_delay: Duration::from_secs(2),
             http_retry: HttpRetry::default(),
@@ -207,44 +207,45 @@ impl Default for EngineSettings {
     }
 }
 
-/// The models there are, and how to reach them.
+/// The available models and the access to their providers.
 pub trait Models: Send + Sync {
-    /// The model with exactly this provider and id, if it has credentials.
+    /// Returns the model with exactly this provider and id, if it has credentials.
     fn find(&self, provider: &str, id: &str) -> Option<Arc<Model>>;
-    /// Every model that has credentials.
+    /// Returns every model that has credentials.
     fn available(&self) -> Vec<Arc<Model>>;
-    /// The models to cycle through, with the level each asks for; empty means all available.
+    /// Returns the models to cycle through, each with its thinking level; empty stands for all available models.
     fn scoped(&self) -> Vec<(Arc<Model>, Option<ThinkingLevel>)>;
-    /// What a request to `model` needs; the error is for the user.
+    /// Returns the authorization for a request to `model`. The error is a sentence for the user.
     fn access(&self, model: &Model) -> BoxFuture<'static, Result<Authorization, String>>;
-    /// Who answers for `model`.
+    /// Returns the provider of `model`.
     fn provider(&self, model: &Model) -> Arc<dyn Provider>;
-    /// Whether credentials are set up for `model`; the error is for the user. Runs nothing.
+    /// Checks that `model` has credentials, without running a command that would fetch them. The error is a sentence for
+    /// the user.
     fn check_credentials(&self, model: &Model) -> Result<(), String>;
 }
 
-/// Keeps what the user chose for the next start.
+/// Stores the user's choices for the next start.
 pub trait Preferences: Send + Sync {
-    /// Stores `changes` (dotted path, value), if it can be done soon before it returns: the command that made them is
-    /// answered then. Must not block for long and never fails loudly.
+    /// Stores `changes` (dotted path, value), before it returns if that takes little time: the command that made them is
+    /// answered after the call. Must not block for long; failures are not reported to the engine.
     fn remember(&self, changes: Vec<(&'static str, Option<Value>)>);
 }
 
-/// Expands what a user typed: skills and templates.
+/// Expands skills and templates in the text of a prompt.
 pub trait Expander: Send + Sync {
-    /// The text to send, and what went wrong while expanding it.
+    /// Returns the text to send, and a fault if a file could not be read.
     fn expand(&self, text: &str) -> Expanded;
 
-    /// The list of what can be called with `/`.
+    /// Returns the list of commands that start with `/`.
     fn commands(&self) -> Value;
 }
 
-/// An expanded text.
+/// The result of [`Expander::expand`].
 #[derive(Debug, Clone, Default)]
 pub struct Expanded {
-    /// What is sent.
+    /// The text to send.
     pub text: String,
-    /// A file that could not be read, and why.
+    /// The path of a file that could not be read, and the error.
     pub fault: Option<(String, String)>,
 }
 

@@ -1,22 +1,22 @@
-//! Turns what a session holds into what a model can be sent.
+//! Converts the messages of a session into messages for a provider.
 
 use std::sync::Arc;
 
 use pinion_message::{BashExecutionMessage, Block, Content, Message, UserMessage};
 
-/// What stands where an image was, when images are blocked.
+/// The text that replaces a blocked image.
 const IMAGE_BLOCKED: &str = "Image reading is disabled.";
 
-/// Whether images may go to the provider.
+/// The treatment of images in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Images {
-    /// They go as they are.
+    /// They are sent.
     Sent,
-    /// A sentence goes instead.
+    /// A sentence is sent instead.
     Blocked,
 }
 
-/// The messages a provider sees: session-only kinds become user messages or are left out.
+/// Returns the messages for a provider: messages of kinds that only sessions have become user messages or are left out.
 pub(crate) fn for_model(messages: &[Arc<Message>], images: Images) -> Vec<Arc<Message>> {
     let converted = messages.iter().filter_map(convert);
     match images {

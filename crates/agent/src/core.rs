@@ -1,4 +1,4 @@
-//! What the parts of a session share: its state, its seams, and the ways to tell and to log.
+//! The shared core of a session: its state, its collaborators, and the functions that emit events and write entries.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,23 +10,23 @@ use pinion_tools::ToolSettings;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{EngineSettings, Expander, Models, Preferences, SystemPrompt};
+use crate::emitter::{Emitter, HookQueueReceiver};
 use crate::error::QUEUE_LIMIT;
 use crate::gate::Gate;
 use crate::hooks::{Hooks, Moment};
-use crate::outlet::{LineEnd, Outlet};
-use crate::state::{Phase, State};
+use crate::state::{Phase, SessionState};
 use crate::toolbox::Toolbox;
 use crate::{Delivery, EngineError, Event};
 
-/// What the parts of a session share.
+/// The state and the collaborators that all parts of a session share.
 pub(crate) struct Core {
-    state: Mutex<State>,
+    state: Mutex<SessionState>,
     toolbox: Mutex<Toolbox>,
     prompt: Arc<dyn SystemPrompt>,
-    pub outlet: Arc<Outlet>,
+    pub emitter: Arc<Emitter>,
     pub hooks: Option<Arc<dyn Hooks>>,
     pub gate: Option<Arc<dyn Gate>>,
-    /// The session is stopped for good.
+    /// Cancelled when the whole session is stopped.
     pub stop: CancellationToken,
     pub models: Arc<dyn Models>,
     pub shell: ToolSettings,
@@ -38,9 +38,12 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    pub fn new(config: crate::Config, stop: CancellationToken) -> (Self, Option<LineEnd>) {
+    pub fn new(
+        config: crate::Config,
+        stop: CancellationToken,
+    ) -> (Self, Option<HookQueueReceiver>) {
         let context = config.store.context();
-        let state = State {
+        let state = SessionState {
             store: config.store,
             session_directory: config.session_directory,
             model: config.model,
@@ -62,12 +65,12 @@ impl Core {
         let mut toolbox = Toolbox::new(config.tools, config.active_tools, config.tool_filter);
         toolbox.add(config.added_tools);
         toolbox.renew(&*config.system_prompt);
-        let (outlet, line) = Outlet::new(config.listeners, config.hooks.clone());
+        let (emitter, hook_queue) = Emitter::new(config.listeners, config.hooks.clone());
         let core = Self {
             state: Mutex::new(state),
             toolbox: Mutex::new(toolbox),
             prompt: config.system_prompt,
-            outlet: Arc::new(outlet),
+            emitter: Arc::new(emitter),
             hooks: config.hooks,
             gate: config.gate,
             stop,
@@ -79,40 +82,40 @@ impl Core {
             preferences: config.preferences,
             expander: config.expander,
         };
-        (core, line)
+        (core, hook_queue)
     }
 
-    /// The state, for a moment.
-    pub fn state(&self) -> MutexGuard<'_, State> {
-        // Every change is complete before the lock is given back, also when a caller panics.
+    /// Locks the state. The lock must not be held across an await.
+    pub fn state(&self) -> MutexGuard<'_, SessionState> {
+        // Every change is complete before the lock is released, also when a caller panics.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The tools, for a moment.
+    /// Locks the tools.
     pub fn toolbox(&self) -> MutexGuard<'_, Toolbox> {
         self.toolbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the tools, and what the model is told of them.
+    /// Changes the tools and composes the system prompt again.
     pub fn change_tools(&self, change: impl FnOnce(&mut Toolbox)) {
         let mut toolbox = self.toolbox();
         change(&mut toolbox);
         toolbox.renew(&*self.prompt);
     }
 
-    /// What the model is told first, in the run that is active.
+    /// Returns the system prompt of the active run, or the default one.
     pub fn effective_prompt(&self) -> Arc<str> {
         let of_run = self.state().run_prompt.clone();
         of_run.unwrap_or_else(|| self.toolbox().system_prompt())
     }
 
-    /// Who takes part in `moment`, if anyone does.
+    /// Returns the hooks if they want `moment`.
     pub fn hook(&self, moment: Moment) -> Option<&Arc<dyn Hooks>> {
         self.hooks.as_ref().filter(|hooks| hooks.wants(moment))
     }
 
-    /// What who takes part answers, once everything before has been told; `None` when nobody
-    /// does, or the work is stopped first.
+    /// Asks the hooks about `moment` after earlier events are delivered. `None` if they do not want it or `cancel` is
+    /// cancelled first.
     pub async fn ask_hook<'a, T>(
         &'a self,
         moment: Moment,
@@ -120,7 +123,7 @@ impl Core {
         ask: impl FnOnce(&'a Arc<dyn Hooks>) -> BoxFuture<'a, T>,
     ) -> Option<T> {
         let hooks = self.hook(moment)?;
-        self.outlet.drained(cancel).await;
+        self.emitter.drained(cancel).await;
         tokio::select! {
             biased;
             () = cancel.cancelled() => None,
@@ -128,21 +131,21 @@ impl Core {
         }
     }
 
-    /// Tells everyone what happened.
+    /// Sends an event to the hooks and then to the listeners.
     pub fn emit(&self, event: Event) {
-        self.outlet.emit(event);
+        self.emitter.emit(event);
     }
 
-    /// Waits until every listener can take more progress, or the work is stopped.
+    /// Waits until every listener has room for more progress, or until `cancel` is cancelled.
     pub async fn room(&self, cancel: &CancellationToken) {
-        self.outlet.room(cancel).await;
+        self.emitter.room(cancel).await;
     }
 
     pub fn set_phase(&self, phase: Phase) {
         self.state().phase = phase;
     }
 
-    /// Appends to the session log; a failure is told and the session goes on in memory.
+    /// Appends an entry to the session file. A failure is emitted as a fault, and the session continues in memory.
     pub fn log(&self, entry: NewEntry) {
         let result = self.state().store.append(entry);
         if let Err(error) = result {
@@ -154,15 +157,19 @@ impl Core {
         }
     }
 
-    /// Puts a message into the conversation, on disk first, and tells everyone. Gives the message
-    /// as it was taken in.
-    pub async fn take_in(&self, message: Arc<Message>, cancel: &CancellationToken) -> Arc<Message> {
+    /// Emits the start of a message, appends it to the session file and the conversation, and emits its end. Returns the
+    /// message, which hooks may have changed.
+    pub async fn append_message(
+        &self,
+        message: Arc<Message>,
+        cancel: &CancellationToken,
+    ) -> Arc<Message> {
         self.emit(Event::MessageStart(Arc::clone(&message)));
-        self.complete(message, cancel).await
+        self.finish_message(message, cancel).await
     }
 
-    /// The rest of [`Core::take_in`], for a message whose beginning was told.
-    pub async fn complete(
+    /// Does the rest of [`Core::append_message`] for a message whose start was emitted.
+    pub async fn finish_message(
         &self,
         message: Arc<Message>,
         cancel: &CancellationToken,
@@ -174,19 +181,19 @@ impl Core {
             })
             .await;
         let message = changed.unwrap_or(message);
-        self.keep(&message);
+        self.store_message(&message);
         self.emit(Event::MessageEnd(Arc::clone(&message)));
         message
     }
 
-    /// Puts a message into the conversation and on disk.
-    pub fn keep(&self, message: &Arc<Message>) {
+    /// Appends a message to the session file and to the conversation.
+    pub fn store_message(&self, message: &Arc<Message>) {
         self.log(NewEntry::Message(Arc::clone(message)));
         self.state().messages.push(Arc::clone(message));
     }
 
-    /// What who takes part says, as it is kept.
-    pub fn said(&self, message: CustomMessage) -> Arc<Message> {
+    /// Returns a message of a hook with the current time and with keys masked.
+    pub fn stamped(&self, message: CustomMessage) -> Arc<Message> {
         let mut message = CustomMessage {
             timestamp: now_millis(),
             ..message
@@ -198,7 +205,7 @@ impl Core {
         Arc::new(Message::Custom(message))
     }
 
-    /// Puts a message into a queue; everyone hears of the user's at once.
+    /// Puts a message into a queue. A user's message emits the new queues at once.
     pub fn queue(&self, message: Arc<Message>, delivery: Delivery) -> Result<(), EngineError> {
         let of_user = matches!(*message, Message::User(_));
         {
@@ -213,12 +220,12 @@ impl Core {
             queue.push_back(message);
         }
         if of_user {
-            self.tell_queues();
+            self.emit_queues();
         }
         Ok(())
     }
 
-    /// What waits in the queues, with `taken` still in front of `delivery`.
+    /// Returns an event with the texts in the queues, with `taken` in front of the queue `delivery`.
     pub fn queue_update(&self, taken: &[Arc<Message>], delivery: Delivery) -> Event {
         let state = self.state();
         let texts = |queue: Delivery| {
@@ -231,9 +238,9 @@ impl Core {
         }
     }
 
-    /// Tells at once what waits in the queues.
-    pub fn tell_queues(&self) {
+    /// Emits the texts in the queues to the listeners, without waiting for hooks.
+    pub fn emit_queues(&self) {
         let update = self.queue_update(&[], Delivery::Steer);
-        self.outlet.tell_listeners(&update);
+        self.emitter.emit_to_listeners(&update);
     }
 }

@@ -1,11 +1,11 @@
-//! What can go wrong with a command.
+//! The errors of commands.
 
 use pinion_session::SessionError;
 
-/// How many messages may wait in each queue.
+/// Limit on the messages in each queue.
 pub(crate) const QUEUE_LIMIT: usize = 1000;
 
-/// Why a command failed. The texts are those pi's clients know.
+/// The reason why a command failed. Clients of pi match some of these texts, so they do not change.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum EngineError {
@@ -49,7 +49,7 @@ pub enum EngineError {
         "Extension command \"/{0}\" cannot be queued. Use prompt() or execute the command when not streaming."
     )]
     CommandQueued(String),
-    /// Asked of somebody who can do less than a session.
+    /// A front that replaces the session does not support the command.
     #[error("{0}")]
     Unsupported(String),
     #[error(transparent)]
@@ -59,7 +59,7 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    /// A stable name for programs.
+    /// Returns a stable name for programs.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Busy => "busy",

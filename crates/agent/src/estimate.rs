@@ -1,26 +1,26 @@
-//! How large a conversation is, in tokens, without asking anyone.
+//! Estimates the size of a conversation in tokens, without a request to a provider.
 
 use std::sync::Arc;
 
 use pinion_jsonl::json;
 use pinion_message::{Block, Content, Message, StopReason};
 
-/// Characters an image counts for.
+/// The number of characters that an image counts as.
 const IMAGE_CHARACTERS: usize = 4800;
 
 /// The size of a context.
 pub(crate) struct ContextSize {
-    /// The best guess.
+    /// The size reported by the last answer plus an estimate of the rest, or an estimate of everything.
     pub tokens: u64,
-    /// The same, if some answer in it told how large it was.
+    /// `tokens`, if an answer reported its usage.
     pub from_usage: Option<u64>,
 }
 
-/// The size of a context: the last answer knows it up to itself, the rest is estimated.
+/// Measures a context. The last answer with usage reports the size up to itself; the rest is estimated.
 pub(crate) fn context_tokens(messages: &[Arc<Message>]) -> ContextSize {
     let known = messages.iter().enumerate().rev().find_map(|(at, message)| {
         let answer = message.as_assistant()?;
-        has_counted(message).then(|| (at, answer.usage.context_tokens()))
+        has_usage(message).then(|| (at, answer.usage.context_tokens()))
     });
     let estimate = |messages: &[Arc<Message>]| -> u64 {
         messages.iter().map(|message| message_tokens(message)).sum()
@@ -40,15 +40,15 @@ pub(crate) fn context_tokens(messages: &[Arc<Message>]) -> ContextSize {
     }
 }
 
-/// Whether a message is an answer that tells how large its context was.
-pub(crate) fn has_counted(message: &Message) -> bool {
+/// Reports whether a message is an answer with the size of its context.
+pub(crate) fn has_usage(message: &Message) -> bool {
     message.as_assistant().is_some_and(|answer| {
         !matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted)
             && answer.usage.context_tokens() > 0
     })
 }
 
-/// About how many tokens a message takes: a quarter of its characters.
+/// Estimates the tokens of a message: a quarter of its characters.
 pub(crate) fn message_tokens(message: &Message) -> u64 {
     let characters = match message {
         Message::User(user) => content(&user.content, 0),
@@ -86,7 +86,7 @@ fn block_size(block: &Block, image: usize) -> usize {
     }
 }
 
-/// Length as JavaScript counts it.
+/// Returns the length in UTF-16 units, as JavaScript counts.
 pub(crate) fn utf16(text: &str) -> usize {
     if text.is_ascii() {
         text.len()

@@ -1,4 +1,4 @@
-//! What happened, in order. The engine's only outlet.
+//! The events of a session, numbered in order. They are the engine's only output besides answers.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,152 +11,152 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-/// What happened. Cheap to clone: texts and messages are shared.
+/// Something that happened in a session. Cheap to clone: texts and messages are shared.
 #[derive(Debug, Clone)]
 pub enum Event {
     /// A run begins. A prompt may take several runs: retries and continuations are runs too.
     AgentStart,
-    /// A run is over. `messages` are those it produced, its prompts first.
+    /// A run ended.
     AgentEnd {
-        /// What the run produced.
+        /// The prompts of the run and everything it produced.
         messages: Arc<[Arc<Message>]>,
         /// Another run follows by itself.
         will_retry: bool,
     },
-    /// One question to the model begins.
+    /// A request to the model begins.
     TurnStart,
-    /// The question is answered and its tools have run.
+    /// The model has answered and the tool calls of the answer have run.
     TurnEnd {
-        /// The answer.
+        /// The model's answer.
         message: Arc<Message>,
-        /// The results of its calls, in call order.
+        /// The results of the tool calls, in call order.
         tool_results: Arc<[Arc<Message>]>,
     },
     /// A message enters the conversation; an answer is still empty.
     MessageStart(Arc<Message>),
     /// A message is complete.
     MessageEnd(Arc<Message>),
-    /// A block of the growing answer begins.
+    /// A block of the streamed answer begins.
     BlockStart {
         /// Position in the answer.
         index: usize,
         /// The block as it begins.
         block: Arc<Block>,
     },
-    /// A block of the growing answer grows.
+    /// A block of the streamed answer grows.
     BlockDelta {
         /// Position in the answer.
         index: usize,
         /// Text, thinking text, or raw JSON of tool arguments.
         delta: Arc<str>,
     },
-    /// A block of the growing answer is complete.
+    /// A block of the streamed answer is complete.
     BlockEnd {
         /// Position in the answer.
         index: usize,
         /// The block as it ended.
         block: Arc<Block>,
     },
-    /// The provider counted tokens before the end of the answer.
+    /// The provider reported usage before the end of the answer.
     UsageUpdate(Usage),
     /// A tool call begins.
     ToolStart(Arc<ToolRun>),
-    /// A tool has produced something; replaces what it produced before.
+    /// A running tool has new output, which replaces its earlier output.
     ToolUpdate {
-        /// Which call.
+        /// The call.
         run: Arc<ToolRun>,
-        /// Everything so far.
+        /// The whole output so far.
         output: Arc<ToolOutput>,
     },
-    /// A tool call is over.
+    /// A tool call ended, or was not run.
     ToolEnd {
-        /// Which call.
+        /// The call.
         run: Arc<ToolRun>,
-        /// What it returned.
+        /// The final output.
         output: Arc<ToolOutput>,
-        /// It failed.
+        /// The call failed.
         is_error: bool,
-        /// How long it ran; `None` when it did not.
+        /// The running time; `None` if the tool was not run.
         duration: Option<Duration>,
     },
-    /// A failed request will be made again after a pause.
+    /// A failed request will be repeated after a pause.
     RetryStart {
-        /// Which retry, from 1.
+        /// The number of the retry, from 1.
         attempt: u32,
-        /// How many there may be.
+        /// The limit on retries.
         max_attempts: u32,
-        /// How long the pause is.
+        /// The pause before the retry.
         delay: Duration,
-        /// What failed.
+        /// The error of the failed request.
         error: String,
     },
-    /// Retrying is over.
+    /// A retry succeeded, or no further retry follows.
     RetryEnd {
-        /// It worked.
+        /// The retry succeeded.
         success: bool,
-        /// Which retry it was.
+        /// The number of the last retry.
         attempt: u32,
-        /// Why it did not work.
+        /// The error of the last retry.
         final_error: Option<String>,
     },
-    /// The conversation is being summarised.
+    /// A compaction begins.
     CompactionStart {
-        /// Why.
+        /// The cause.
         reason: CompactionReason,
     },
-    /// Summarising is over.
+    /// A compaction ended.
     CompactionEnd {
-        /// Why it was done.
+        /// The cause.
         reason: CompactionReason,
-        /// What came of it.
+        /// The summary; `None` if the compaction failed or was stopped.
         result: Option<Arc<CompactionResult>>,
-        /// It was stopped.
+        /// The compaction was stopped.
         aborted: bool,
-        /// The failed request is made again now.
+        /// The failed request is repeated now.
         will_retry: bool,
-        /// Why it failed.
+        /// The error; `None` also if there was nothing to compact.
         error: Option<String>,
     },
-    /// A failed request for a summary will be made again after a pause.
+    /// A failed request for a summary will be repeated after a pause.
     SummaryRetryScheduled {
-        /// Which retry, from 1.
+        /// The number of the retry, from 1.
         attempt: u32,
-        /// How many there may be.
+        /// The limit on retries.
         max_attempts: u32,
-        /// How long the pause is.
+        /// The pause before the retry.
         delay: Duration,
-        /// What failed.
+        /// The error of the failed request.
         error: String,
     },
-    /// The pause is over and the request for a summary is made again.
+    /// The pause is over and the request for a summary is repeated.
     SummaryRetryStart(SummaryPurpose),
-    /// Retrying a request for a summary is over, however it ended.
+    /// The retries of a request for a summary ended, with or without success.
     SummaryRetryFinished,
-    /// Who takes part appended state of its own to the session.
+    /// A hook appended data of its own to the session.
     EntryAppended(Arc<Value>),
     /// A queue changed.
     QueueUpdate {
-        /// Texts waiting to steer.
+        /// Texts of waiting steering messages.
         steering: Vec<String>,
-        /// Texts waiting for the end.
+        /// Texts of waiting follow-ups.
         follow_up: Vec<String>,
     },
     /// The thinking level changed.
     ThinkingLevelChanged(ThinkingLevel),
     /// The session's name changed.
     SessionInfoChanged(Option<String>),
-    /// Something beside the conversation went wrong; the session goes on.
+    /// Something outside the conversation failed; the session continues.
     Fault {
-        /// Where: a file or a part of the program.
+        /// The file or the part of the program that failed.
         source: String,
-        /// During what.
+        /// The operation that failed.
         during: Cow<'static, str>,
-        /// What happened.
+        /// The error.
         error: String,
     },
-    /// Nothing more will happen by itself.
+    /// The session is idle: no run, retry or compaction follows by itself.
     Settled {
-        /// The user stopped it.
+        /// An abort ended the work.
         aborted: bool,
     },
 }
@@ -172,11 +172,11 @@ pub struct ToolRun {
     pub arguments: Value,
 }
 
-/// Why a conversation is summarised.
+/// The cause of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CompactionReason {
-    /// The user asked.
+    /// A client or a hook requested it.
     Manual,
     /// The context is nearly full.
     Threshold,
@@ -184,58 +184,58 @@ pub enum CompactionReason {
     Overflow,
 }
 
-/// What a summary is for.
+/// The purpose of a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SummaryPurpose {
-    /// To shorten the conversation.
+    /// A compaction.
     Compaction(CompactionReason),
-    /// To remember a branch that is left.
+    /// The summary of an abandoned branch.
     Branch,
 }
 
-/// What a compaction made.
+/// The result of a compaction.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionResult {
-    /// The summary.
+    /// The text that replaces the summarised part.
     pub summary: String,
-    /// The first entry that stays as it is.
+    /// The id of the first entry that is not summarised.
     pub first_kept_entry_id: String,
-    /// Size of the context before.
+    /// Size of the context before, in tokens.
     pub tokens_before: u64,
-    /// About how large the context is now, the system prompt left out.
+    /// Estimated size of the context after, in tokens, without the system prompt.
     pub estimated_tokens_after: u64,
-    /// What the requests for the summary took; `None` when nobody was asked.
+    /// The usage of the requests for the summary; `None` if a hook wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// Files read and modified in what was summarised.
+    /// Files read and modified in the summarised part, or data of the hook that wrote the summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
-    /// How the session file has it.
+    /// The entry in the session file.
     #[serde(skip)]
     pub saved: SavedCompaction,
 }
 
-/// How the session file has a compaction.
+/// The entry of a compaction in the session file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SavedCompaction {
-    /// When it was saved.
+    /// The time of the entry, ISO 8601.
     pub timestamp: String,
-    /// Position of the first entry that stays as it is, among those of the branch; the header is 0.
+    /// Position on the branch of the first entry that is not summarised; the header is 0.
     pub first_kept_index: usize,
 }
 
-/// Someone who is told what happens.
+/// Receives the events of a session.
 pub trait Listener: Send + Sync {
-    /// Takes an event; `ordinal` counts from 1. Must not block.
+    /// Receives an event; `ordinal` counts from 1. Must not block.
     fn notice(&self, ordinal: u64, event: &Event);
 
-    /// Whether progress may go on; when not, the engine waits for [`Listener::room`].
+    /// Reports whether the listener can receive more progress. If not, the engine waits for [`Listener::room`].
     fn has_room(&self) -> bool {
         true
     }
 
-    /// Waits until progress may go on.
+    /// Waits until the listener can receive more progress.
     fn room(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }

@@ -1,7 +1,7 @@
-//! Who decides whether a tool call of the model may be made.
+//! The gate: decides about each tool call of the model.
 //!
-//! Asked last: after whoever takes part in the session has had their say, and with the arguments the
-//! tool will get. The engine stops waiting when the run is aborted, so a decision must be safe to drop.
+//! The engine asks it last, after the hooks, with the arguments that the tool will get. It stops waiting when the run is
+//! aborted, so the future of a decision must be safe to drop.
 
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
@@ -19,54 +19,54 @@ use crate::hooks::ToolCallResult;
 
 /// Decides about tool calls.
 pub trait Gate: Send + Sync {
-    /// The agent begins to work by itself: a run and what follows from it.
+    /// A prompt starts: a run with its retries and compactions.
     fn begin(&self);
 
-    /// Everything that followed is over.
+    /// The prompt ended; the session is idle.
     fn settled(&self);
 
-    /// Whether this call may be made.
+    /// Decides whether this call may run.
     fn admit<'a>(&'a self, call: Admission<'a>) -> BoxFuture<'a, Verdict>;
 }
 
-/// A call that is ready to be made.
+/// A call that is ready to run.
 #[derive(Debug, Clone, Copy)]
 pub struct Admission<'a> {
-    /// Which call it is; its arguments are those the model wrote.
+    /// The call, with the arguments that the model wrote.
     pub run: &'a ToolRun,
-    /// The arguments the tool will get.
+    /// The arguments that the tool will get; a hook may have changed them.
     pub arguments: &'a Value,
-    /// Whose tool it is.
+    /// The origin of the tool.
     pub maker: Maker,
-    /// Where relative paths and commands start.
+    /// The directory for relative paths and commands.
     pub cwd: &'a Path,
 }
 
-/// Whose tool it is.
+/// The origin of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Maker {
-    /// One of our own: it does what its name says.
+    /// Part of pinion, so its name determines its effect.
     BuiltIn,
-    /// Someone else's, whatever its name.
+    /// An extension, a clip or another program; its name proves nothing.
     Other,
 }
 
-/// What is decided about a call.
+/// The decision about a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
-    /// It is made.
+    /// The call runs.
     Run,
-    /// It is not; the run goes on.
+    /// The call fails, and the run continues.
     Refuse {
-        /// Tells the model.
+        /// The result that the model sees.
         text: String,
-        /// Tells programs: the details of the failed result.
+        /// The details of the failed result, for programs.
         details: Value,
     },
 }
 
 impl Core {
-    /// The result of a call that may not be made; `None` if it may.
+    /// Returns the failed result of a call that the gate refuses; `None` if the call may run.
     pub(crate) async fn refusal(
         &self,
         tool: &dyn Tool,
@@ -84,8 +84,8 @@ impl Core {
             },
             cwd: &self.cwd,
         };
-        // Whoever is asked should have heard of the call.
-        self.outlet.drained(cancel).await;
+        // A client that the gate asks must have received the start of the call.
+        self.emitter.drained(cancel).await;
         let verdict = AssertUnwindSafe(gate.admit(admission)).catch_unwind();
         let verdict = tokio::select! {
             biased;

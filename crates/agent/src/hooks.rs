@@ -1,8 +1,8 @@
-//! Where something outside takes part in a session: it sees what happens, and may change it.
+//! Hooks: code outside the engine that observes a session and can change what happens.
 //!
-//! The engine asks at fixed moments and goes on with the answer. Who takes part reports its own
-//! failures through the [`Desk`]; a hook never fails here. The engine stops waiting for a hook when
-//! the work it belongs to is aborted, so a hook must be safe to drop.
+//! The engine asks at fixed moments and continues with the answer. A hook cannot return an error; it reports failures
+//! through [`SessionApi::fault`]. The engine stops waiting when the work is aborted, so a hook's future must be safe to
+//! drop.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,9 +14,9 @@ use pinion_tools::{BashOutcome, ToolOutput};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::{CompactionResult, Desk, Event, Navigation, ToolRun};
+use crate::{CompactionResult, Event, Navigation, SessionApi, ToolRun};
 
-/// A moment of a session that may be of interest.
+/// A moment at which the engine calls the hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum Moment {
@@ -47,43 +47,42 @@ pub enum Moment {
     UserBash,
 }
 
-/// Someone who takes part in a session.
+/// The hooks of a session. An implementation may combine several, such as all extensions.
 ///
-/// Every method but `attach`, `wants` and `command` is called only at moments it wants.
+/// A method that belongs to a [`Moment`] is called only if [`Hooks::wants`] returned true for it.
 pub trait Hooks: Send + Sync {
-    /// The session stands; `desk` reaches it. Called once, before anything else.
-    fn attach(&self, desk: Desk);
+    /// Receives access to the session. Called once, before every other method.
+    fn attach(&self, session: SessionApi);
 
-    /// Whether anyone is interested in `moment`. Asked for every event, so it must be cheap.
+    /// Reports whether a hook is registered for `moment`. Called for every event, so it must be cheap.
     fn wants(&self, moment: Moment) -> bool;
 
-    /// Something the agent does by itself begins: a run and what follows from it. `cancel` is
-    /// cancelled when it is aborted.
+    /// A prompt starts: a run with its retries and compactions. `cancel` is cancelled when it is aborted.
     fn running(&self, cancel: CancellationToken);
 
-    /// It is over.
+    /// The prompt ended.
     fn settled(&self);
 
-    /// Is told of an event of a run before anyone else is: `AgentStart` to `ToolEnd`, but not
-    /// `MessageEnd`, which is [`Hooks::message_end`].
+    /// Receives an event of a run before the listeners: `AgentStart` to `ToolEnd`, except `MessageEnd`, which is
+    /// [`Hooks::message_end`].
     fn observe<'a>(&'a self, event: &'a Event) -> BoxFuture<'a, ()>;
 
-    /// A message is complete; what is returned takes its place.
+    /// A message is complete. The returned message replaces it.
     fn message_end(&self, message: Arc<Message>) -> BoxFuture<'_, Arc<Message>>;
 
-    /// A client said something, before templates and skills are expanded.
+    /// A client sent a prompt; templates and skills are not expanded yet.
     fn input(&self, input: Input) -> BoxFuture<'_, InputOutcome>;
 
     /// A client is about to run a shell command.
     fn user_bash(&self, asked: UserBash) -> BoxFuture<'_, UserBashOutcome>;
 
     /// A prompt is about to start a run.
-    fn before_run(&self, opening: Opening) -> BoxFuture<'_, OpeningChanges>;
+    fn before_run(&self, opening: RunStart) -> BoxFuture<'_, RunStartChanges>;
 
-    /// The model is about to be asked; what is returned is what it sees, this time.
+    /// The model is about to be asked. It sees the returned messages in this request; the conversation does not change.
     fn context(&self, messages: Vec<Arc<Message>>) -> BoxFuture<'_, Vec<Arc<Message>>>;
 
-    /// The body of a request to a provider; what is returned is sent.
+    /// Receives the body of a request to a provider. The returned body is sent.
     fn payload(&self, payload: Value) -> BoxFuture<'_, Value>;
 
     /// A provider's response begins.
@@ -92,7 +91,7 @@ pub trait Hooks: Send + Sync {
     /// A tool is about to be called with valid arguments.
     fn tool_call<'a>(&'a self, run: &'a ToolRun, arguments: Value) -> BoxFuture<'a, ToolGate>;
 
-    /// A tool was called; what is returned is its result.
+    /// A tool call ended. The returned result replaces its result.
     fn tool_result<'a>(
         &'a self,
         run: &'a ToolRun,
@@ -100,15 +99,15 @@ pub trait Hooks: Send + Sync {
         result: ToolCallResult,
     ) -> BoxFuture<'a, ToolCallResult>;
 
-    /// Whether the session may be replaced.
+    /// Decides whether the session may be replaced.
     fn before_replace<'a>(&'a self, change: &'a Replacement) -> BoxFuture<'a, bool>;
 
-    /// The session is being left for another one.
+    /// Another session is about to replace the current one. `target` is its file.
     fn leaving<'a>(&'a self, change: &'a Replacement, target: Option<PathBuf>)
     -> BoxFuture<'a, ()>;
 
-    /// Another session has taken its place; `origin` asked for it. Returns when everyone who takes
-    /// part in the new one has begun.
+    /// Another session has replaced the previous one; `origin` requested it. Returns when the hooks of the new session have
+    /// started.
     fn entered<'a>(
         &'a self,
         change: &'a Replacement,
@@ -116,24 +115,24 @@ pub trait Hooks: Send + Sync {
         origin: Origin,
     ) -> BoxFuture<'a, ()>;
 
-    /// The conversation is about to be summarised.
+    /// A compaction is about to start.
     fn before_compaction(
         &self,
         plan: CompactionPlan,
         cancel: CancellationToken,
     ) -> BoxFuture<'_, CompactionChoice>;
 
-    /// The conversation was summarised; `entry` is what the session file says.
+    /// A compaction ended; `entry` is its entry in the session file. `by_hook` is true if a hook wrote the summary.
     fn compacted(&self, entry: Value, by_hook: bool) -> BoxFuture<'_, ()>;
 
-    /// Another place of the session tree is about to be gone to.
+    /// Another entry of the session tree is about to become the current one.
     fn before_navigation(
         &self,
         plan: NavigationPlan,
         cancel: CancellationToken,
     ) -> BoxFuture<'_, NavigationChoice>;
 
-    /// Another place of the session tree was reached.
+    /// Another entry of the session tree is the current one.
     fn navigated(
         &self,
         old_leaf: Option<String>,
@@ -142,7 +141,7 @@ pub trait Hooks: Send + Sync {
         by_hook: bool,
     ) -> BoxFuture<'_, ()>;
 
-    /// Another model was chosen. Awaited before the command that chose it is answered.
+    /// Another model was selected. The command that selected it is answered when this returns.
     fn model_selected(
         &self,
         model: Arc<Model>,
@@ -150,30 +149,30 @@ pub trait Hooks: Send + Sync {
         source: SelectionSource,
     ) -> BoxFuture<'_, ()>;
 
-    /// Another thinking level was chosen. Must not block: nobody waits.
+    /// Another thinking level was selected. Must not block: the engine does not await it.
     fn level_selected(&self, level: ThinkingLevel, previous: ThinkingLevel);
 
-    /// Returns when everything told so far has been heard, though perhaps not dealt with.
+    /// Returns when the hooks have received every call so far. They may still be working on it.
     fn caught_up(&self) -> BoxFuture<'_, ()>;
 
-    /// The command `name`, ready to be run with everything after it; `None` if there is none.
+    /// Returns a future that runs the hook command `name`; `None` if there is none. `arguments` is the text after the name.
     fn command(&self, name: &str, arguments: &str) -> Option<BoxFuture<'static, ()>>;
 
-    /// The session ends for good. Returns when everyone who took part has said farewell.
-    fn farewell(&self) -> BoxFuture<'_, ()>;
+    /// The session ends. Returns when every hook has stopped.
+    fn shutdown(&self) -> BoxFuture<'_, ()>;
 }
 
-/// Who asked.
+/// The sender of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Origin {
-    /// A client.
+    /// A front, for its client.
     #[default]
     Client,
-    /// Someone who takes part in the session.
+    /// A hook of the session.
     Hook,
 }
 
-/// Something said to the agent.
+/// The prompt of a client, before templates and skills are expanded.
 #[derive(Debug, Clone)]
 #[allow(missing_docs)]
 pub struct Input {
@@ -181,13 +180,13 @@ pub struct Input {
     pub images: Vec<Block>,
 }
 
-/// What becomes of an input.
+/// A hook's decision about a prompt.
 #[derive(Debug, Clone)]
 #[allow(missing_docs)]
 pub enum InputOutcome {
-    /// It is said like this.
+    /// The prompt continues with this text and these images.
     Continue { text: String, images: Vec<Block> },
-    /// It has been dealt with.
+    /// The hook has handled the prompt; no run starts.
     Handled,
 }
 
@@ -203,43 +202,43 @@ pub struct UserBash {
 /// The hooks' decision about a shell command that a client sent.
 #[derive(Debug, Clone)]
 pub enum UserBashOutcome {
-    /// It runs here.
+    /// The engine runs it.
     Run,
-    /// A hook ran it, or answers for it.
+    /// A hook ran it, or supplies its outcome.
     Done(BashOutcome),
-    /// It does not run; the text tells the client why.
+    /// It does not run. The text is the error for the client.
     Refused(String),
 }
 
 /// A run that is about to start.
 #[derive(Debug, Clone)]
 #[allow(missing_docs)]
-pub struct Opening {
+pub struct RunStart {
     /// The prompt as the model will see it.
     pub prompt: String,
     pub images: Vec<Block>,
     pub system_prompt: Arc<str>,
 }
 
-/// What is changed about a run.
+/// A hook's changes to a run that is about to start.
 #[derive(Debug, Clone, Default)]
-pub struct OpeningChanges {
-    /// Said after the prompt.
+pub struct RunStartChanges {
+    /// Messages that follow the prompt.
     pub messages: Vec<CustomMessage>,
-    /// The system prompt of this run.
+    /// The system prompt of this run; `None` leaves it unchanged.
     pub system_prompt: Option<String>,
 }
 
-/// Whether a tool runs.
+/// A hook's decision about a tool call.
 #[derive(Debug, Clone)]
 pub enum ToolGate {
-    /// It runs, with these arguments.
+    /// The tool runs with these arguments.
     Run(Value),
-    /// It does not; the text tells the model why.
+    /// The tool does not run. The text is the error that the model sees.
     Block(String),
 }
 
-/// What a tool call gave.
+/// The result of a tool call.
 #[derive(Debug, Clone)]
 #[allow(missing_docs)]
 pub struct ToolCallResult {
@@ -247,7 +246,7 @@ pub struct ToolCallResult {
     pub is_error: bool,
 }
 
-/// A change of session.
+/// The replacement of the current session by another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Replacement {
@@ -261,17 +260,17 @@ pub enum Replacement {
     },
 }
 
-/// Where a fork begins.
+/// The end of the part that a fork copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ForkPosition {
     /// Before the entry, which must be a user's message.
     #[default]
     Before,
-    /// With the entry.
+    /// After the entry, which is copied too.
     At,
 }
 
-/// What a compaction is going to do.
+/// The plan of a compaction.
 #[derive(Debug, Clone)]
 #[allow(missing_docs)]
 pub struct CompactionPlan {
@@ -285,48 +284,48 @@ pub struct CompactionPlan {
     pub files: Value,
     /// `{enabled, reserveTokens, keepRecentTokens}`.
     pub settings: Value,
-    /// Every entry of the branch, as the session file says.
+    /// Every entry of the branch as it is in the session file.
     pub branch: Vec<Value>,
     pub instructions: Option<String>,
 }
 
-/// What becomes of a compaction.
+/// A hook's decision about a compaction.
 #[derive(Debug, Clone)]
 pub enum CompactionChoice {
-    /// It goes on.
+    /// The compaction continues.
     Go,
-    /// It does not.
+    /// The compaction is cancelled.
     Cancel,
-    /// This takes its place.
+    /// This result is used instead of a model's summary.
     Use(Box<CompactionResult>),
 }
 
-/// What a navigation is going to do.
+/// The plan of a navigation.
 #[derive(Debug)]
 #[allow(missing_docs)]
 pub struct NavigationPlan {
     pub navigation: Navigation,
     pub old_leaf: Option<String>,
     pub common_ancestor: Option<String>,
-    /// The entries that are left, as the session file says.
+    /// The entries of the abandoned branch as they are in the session file.
     pub left: Vec<Value>,
 }
 
-/// What becomes of a navigation.
+/// A hook's decision about a navigation.
 #[derive(Debug)]
 pub enum NavigationChoice {
-    /// It goes on, perhaps with a summary that is ready.
+    /// The navigation continues.
     Go {
-        /// What is asked for, perhaps changed.
+        /// The navigation, which the hook may have changed.
         navigation: Box<Navigation>,
-        /// The summary and its details.
+        /// A summary of the abandoned branch with its details; `None` lets a model write it.
         summary: Option<(String, Option<Value>)>,
     },
-    /// It does not.
+    /// The navigation is cancelled.
     Cancel,
 }
 
-/// How a model was chosen.
+/// The command that selected a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum SelectionSource {

@@ -1,8 +1,7 @@
-//! The engine: one session, one inbox of commands, one outlet of numbered events.
+//! The engine: a task that owns one session, receives commands and emits numbered events.
 //!
-//! It runs the loop of model and tools, keeps the queues, retries, compacts, and writes the session
-//! log before it tells anyone. It never names a protocol: fronts turn lines into [`Command`]s and
-//! [`Event`]s into lines.
+//! It runs the loop of model and tools, holds the queues, retries, compacts, and writes each entry to the session file
+//! before it emits the event for it. It names no protocol: fronts turn lines into [`Command`]s and [`Event`]s into lines.
 
 #![warn(missing_docs)]
 
@@ -13,19 +12,19 @@ mod compaction;
 mod config;
 mod convert;
 mod core;
-mod desk;
+mod emitter;
 mod error;
 mod estimate;
 mod event;
 mod gate;
+mod hook_api;
 mod hooks;
 mod models;
-mod outlet;
 mod progress;
 mod prompt;
+mod replacement;
 mod run;
 mod session;
-mod sessions;
 mod state;
 mod toolbox;
 mod tree;
@@ -36,18 +35,18 @@ pub use command::{
     Reply, StateView,
 };
 pub use config::{
-    Config, Decided, EngineBehaviour, EngineSettings, Expanded, Expander, Models, Preferences,
-    StatsScope, Steering, SystemPrompt, ToolFilter, ToolOrder,
+    Config, EngineBehaviour, EngineSettings, Expanded, Expander, Models, Preferences,
+    ProjectSwitches, StatsScope, Steering, SystemPrompt, ToolFilter, ToolOrder,
 };
-pub use desk::{Desk, Saying};
 pub use error::EngineError;
 pub use event::{
     CompactionReason, CompactionResult, Event, Listener, SavedCompaction, SummaryPurpose, ToolRun,
 };
 pub use gate::{Admission, Gate, Maker, Verdict};
+pub use hook_api::{MessageTiming, SessionApi};
 pub use hooks::{
     CompactionChoice, CompactionPlan, ForkPosition, Hooks, Input, InputOutcome, Moment,
-    NavigationChoice, NavigationPlan, Opening, OpeningChanges, Origin, Replacement,
+    NavigationChoice, NavigationPlan, Origin, Replacement, RunStart, RunStartChanges,
     SelectionSource, ToolCallResult, ToolGate, UserBash, UserBashOutcome,
 };
 pub use pinion_session::Stats;

@@ -1,4 +1,4 @@
-//! Choosing the model and how hard it thinks.
+//! The selection of the model and its thinking level.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::hooks::Moment;
 use crate::{Answer, Cycled, EngineError, Event};
 
 impl Core {
-    /// Whether there is a model that can be asked.
+    /// Checks that a model is selected and has credentials.
     pub fn ready_to_ask(&self) -> Result<(), EngineError> {
         let model = self.state().model.clone().ok_or(EngineError::NoModel)?;
         self.models
@@ -52,7 +52,7 @@ impl Core {
         let at = current.and_then(|current| {
             candidates
                 .iter()
-                .position(|(model, _)| same(model, &current))
+                .position(|(model, _)| is_same_model(model, &current))
         });
         let next = (at.unwrap_or(0) + 1) % candidates.len();
         let (model, level) = &candidates[next];
@@ -95,7 +95,7 @@ impl Core {
         Ok(())
     }
 
-    /// Sets the level, or the nearest one the model supports.
+    /// Sets the thinking level, or the nearest one that the model supports.
     pub fn set_thinking_level(&self, level: ThinkingLevel) {
         let mut state = self.state();
         let (clamped, can_think) = match &state.model {
@@ -118,7 +118,7 @@ impl Core {
         }
     }
 
-    /// Sets the next level the model supports; `None` if it cannot think.
+    /// Sets the next thinking level that the model supports. `None` if it cannot think.
     pub fn cycle_thinking_level(&self) -> Option<ThinkingLevel> {
         let (levels, current) = {
             let state = self.state();
@@ -132,6 +132,6 @@ impl Core {
     }
 }
 
-pub(crate) fn same(left: &Model, right: &Model) -> bool {
+pub(crate) fn is_same_model(left: &Model, right: &Model) -> bool {
     left.provider == right.provider && left.id == right.id
 }

@@ -14,15 +14,15 @@ const COUNT_LIMIT: usize = 256;
 const BYTE_LIMIT: usize = 4 << 20;
 
 /// Updates that wait for the run, in order. Beyond the limits the newest one replaces the one before it, which it
-/// supersedes anyway; a tool is never kept waiting.
+/// supersedes anyway; a tool never waits.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitingUpdates>,
     arrived: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct WaitingUpdates {
     updates: VecDeque<(usize, ToolOutput)>,
     bytes: usize,
     closed: bool,
@@ -47,7 +47,7 @@ impl Progress {
         self.arrived.notify_one();
     }
 
-    /// The oldest update.
+    /// Removes and returns the oldest update.
     pub fn next(&self) -> Option<ToolOutput> {
         let mut waiting = self.lock();
         let (bytes, output) = waiting.updates.pop_front()?;
@@ -55,7 +55,7 @@ impl Progress {
         Some(output)
     }
 
-    /// The newest update; those before it are dropped.
+    /// Removes all updates and returns the newest one.
     pub fn newest(&self) -> Option<ToolOutput> {
         let mut waiting = self.lock();
         waiting.bytes = 0;
@@ -66,7 +66,7 @@ impl Progress {
             .map(|(_, output)| output)
     }
 
-    /// The oldest update, as soon as there is one.
+    /// Waits for an update, then removes and returns the oldest one.
     pub async fn next_or_wait(&self) -> ToolOutput {
         loop {
             if let Some(output) = self.next() {
@@ -76,17 +76,17 @@ impl Progress {
         }
     }
 
-    /// Refuses further updates.
+    /// Ignores further updates.
     pub fn close(&self) {
         self.lock().closed = true;
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, WaitingUpdates> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// About how much memory an update holds, in bytes.
+/// Estimates the memory of an update, in bytes.
 fn size(output: &ToolOutput) -> usize {
     let blocks = output.content.iter().map(|block| match block {
         Block::Text(text) => text.text.len(),

@@ -1,5 +1,5 @@
-//! The life of a prompt: a run, retries when it fails, compaction when it is too long, and what
-//! waits in the queues, until nothing more happens by itself.
+//! Processes a prompt: a run, retries after failures, compaction when the context is too long, and runs for queued
+//! messages, until the session is idle.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,38 +14,38 @@ use crate::run::{Run, RunEnd};
 use crate::state::Phase;
 use crate::{CompactionReason, Delivery, Event};
 
-/// The pause before a run that follows a compaction.
-const AFTER_COMPACTION: Duration = Duration::from_millis(100);
+/// The pause between a compaction and the run that follows it.
+const PAUSE_AFTER_COMPACTION: Duration = Duration::from_millis(100);
 
-/// What to do when a run is over.
-enum Next {
-    /// Make the failed request again after a pause.
+/// The step after a run.
+enum NextStep {
+    /// Repeat the failed request after a pause.
     Retry {
         attempt: u32,
         delay: Duration,
         error: String,
     },
-    /// The retries are used up; then go on with the second.
-    GiveUp { error: String, then: Box<Next> },
-    /// Summarise, then perhaps run again.
+    /// Report that the retries are used up, then do the step `then`.
+    GiveUp { error: String, then: Box<NextStep> },
+    /// Compact, then run again after an overflow or if messages are queued.
     Compact(CompactionReason),
-    /// Summarising did not help; say so.
+    /// Report that the context is too long in spite of a compaction.
     StillTooLong,
-    /// Nothing.
+    /// End the prompt.
     Settle,
 }
 
 impl Core {
-    /// Runs `prompts` and everything that follows from them.
-    pub async fn live(&self, prompts: Vec<Arc<Message>>, cancel: CancellationToken) {
+    /// Runs `prompts` and everything that follows: retries, compactions and queued messages.
+    pub async fn process_prompt(&self, prompts: Vec<Arc<Message>>, cancel: CancellationToken) {
         if let Some(hooks) = &self.hooks {
             hooks.running(cancel.clone());
         }
         if let Some(gate) = &self.gate {
             gate.begin();
         }
-        self.outlet.guard(cancel.clone());
-        self.tell_notices();
+        self.emitter.set_cancel(cancel.clone());
+        self.report_new_notices();
         if let Some(reason) = self.compaction_due_before_prompt() {
             self.auto_compact(reason, &cancel).await;
         }
@@ -54,7 +54,7 @@ impl Core {
         while let Some(model) = self.current_model() {
             let run = Run::new(self, Arc::clone(&model), cancel.clone());
             let end = run.execute(std::mem::take(&mut prompts)).await;
-            aborted = stopped(&end);
+            aborted = was_aborted(&end);
             let next = self.next_step(&end, &model);
             self.end_run(end, &next);
             match self.follow(next, &cancel).await {
@@ -66,8 +66,8 @@ impl Core {
                 }
             }
         }
-        // What is left in line belongs to this run; an abort does not make it be skipped.
-        self.outlet.drained(&CancellationToken::new()).await;
+        // Queued events belong to this run; hooks receive them also after an abort.
+        self.emitter.drained(&CancellationToken::new()).await;
         if let Some(hooks) = &self.hooks {
             hooks.settled();
         }
@@ -75,19 +75,19 @@ impl Core {
             gate.settled();
         }
         self.state().store.sync();
-        self.tell_notices();
+        self.report_new_notices();
         self.set_phase(Phase::Idle);
         self.state().run_prompt = None;
         self.emit(Event::Settled { aborted });
     }
 
-    /// Tells what was found out about the session file since the last time.
-    fn tell_notices(&self) {
+    /// Emits the notices of the session file since the last call.
+    fn report_new_notices(&self) {
         let notices = self.state().store.take_notices();
         self.report(notices);
     }
 
-    /// Ends a run that broke in our own code, so that no client waits for its end.
+    /// Emits the end of a run whose code panicked or was dropped, so that no client waits for it.
     pub fn close_broken_run(&self, error: &str) {
         let was_running = self.state().is_streaming();
         self.set_phase(Phase::Idle);
@@ -109,10 +109,10 @@ impl Core {
         self.state().model.clone()
     }
 
-    fn end_run(&self, end: RunEnd, next: &Next) {
+    fn end_run(&self, end: RunEnd, next: &NextStep) {
         let will_retry = matches!(
             next,
-            Next::Retry { .. } | Next::Compact(CompactionReason::Overflow)
+            NextStep::Retry { .. } | NextStep::Compact(CompactionReason::Overflow)
         );
         let mut state = self.state();
         state.phase = Phase::Between;
@@ -124,13 +124,13 @@ impl Core {
         });
     }
 
-    /// Decides what follows a run.
-    fn next_step(&self, end: &RunEnd, model: &Model) -> Next {
+    /// Decides the step after a run.
+    fn next_step(&self, end: &RunEnd, model: &Model) -> NextStep {
         let Some(answer) = end.last.as_deref().and_then(Message::as_assistant) else {
-            return Next::Settle;
+            return NextStep::Settle;
         };
         if answer.stop_reason == StopReason::Aborted {
-            return Next::Settle;
+            return NextStep::Settle;
         }
         let overflow = is_overflow(answer, model.context_window);
         if answer.stop_reason == StopReason::Error && !overflow && is_retryable(answer) {
@@ -141,38 +141,42 @@ impl Core {
                 let error = answer.error_message.clone().unwrap_or_default();
                 if attempt <= self.settings.max_retries {
                     let delay = self.retry_delay(attempt);
-                    return Next::Retry {
+                    return NextStep::Retry {
                         attempt,
                         delay,
                         error,
                     };
                 }
                 let then = Box::new(self.compaction_step(answer, model));
-                return Next::GiveUp { error, then };
+                return NextStep::GiveUp { error, then };
             }
         }
         self.compaction_step(answer, model)
     }
 
-    /// The pause before a retry: it doubles each time.
+    /// Returns the pause before a retry; it doubles with each attempt.
     pub fn retry_delay(&self, attempt: u32) -> Duration {
         let factor = 1u32.checked_shl(attempt - 1).unwrap_or(u32::MAX);
         self.settings.retry_base_delay.saturating_mul(factor)
     }
 
-    fn compaction_step(&self, answer: &AssistantMessage, model: &Model) -> Next {
+    fn compaction_step(&self, answer: &AssistantMessage, model: &Model) -> NextStep {
         match self.compaction_due(answer, model) {
-            Due::No => Next::Settle,
-            Due::Yes(reason) => Next::Compact(reason),
-            Due::AlreadyTried => Next::StillTooLong,
+            CompactionDue::No => NextStep::Settle,
+            CompactionDue::Yes(reason) => NextStep::Compact(reason),
+            CompactionDue::AlreadyTried => NextStep::StillTooLong,
         }
     }
 
-    /// Does what follows a run; `Some` prompts mean that another run follows.
-    async fn follow(&self, next: Next, cancel: &CancellationToken) -> Option<Vec<Arc<Message>>> {
+    /// Does the step after a run. Returns the prompts of another run, or `None` if no run follows.
+    async fn follow(
+        &self,
+        next: NextStep,
+        cancel: &CancellationToken,
+    ) -> Option<Vec<Arc<Message>>> {
         match next {
-            Next::Settle => None,
-            Next::Retry {
+            NextStep::Settle => None,
+            NextStep::Retry {
                 attempt,
                 delay,
                 error,
@@ -180,7 +184,7 @@ impl Core {
                 .wait_for_retry(attempt, delay, error, cancel)
                 .await
                 .then(Vec::new),
-            Next::GiveUp { error, then } => {
+            NextStep::GiveUp { error, then } => {
                 let attempt = std::mem::take(&mut self.state().retry_attempt);
                 self.emit(Event::RetryEnd {
                     success: false,
@@ -189,7 +193,7 @@ impl Core {
                 });
                 Box::pin(self.follow(*then, cancel)).await
             }
-            Next::StillTooLong => {
+            NextStep::StillTooLong => {
                 self.emit(Event::CompactionEnd {
                     reason: CompactionReason::Overflow,
                     result: None,
@@ -199,7 +203,7 @@ impl Core {
                 });
                 None
             }
-            Next::Compact(reason) => {
+            NextStep::Compact(reason) => {
                 let compacted = self.auto_compact(reason, cancel).await;
                 let overflow = reason == CompactionReason::Overflow;
                 let again = compacted && (overflow || self.state().has_queued());
@@ -208,15 +212,15 @@ impl Core {
                 }
                 tokio::select! {
                     () = cancel.cancelled() => return None,
-                    () = tokio::time::sleep(AFTER_COMPACTION) => {}
+                    () = tokio::time::sleep(PAUSE_AFTER_COMPACTION) => {}
                 }
                 self.continuation()
             }
         }
     }
 
-    /// The prompts of a run that continues: none where the conversation waits for an answer, else what is queued.
-    /// `None` where everything is answered and nobody asked for more.
+    /// Returns the prompts of a run after a compaction: none if the conversation waits for an answer, otherwise the queued
+    /// messages. `None` if everything is answered and nothing is queued.
     fn continuation(&self) -> Option<Vec<Arc<Message>>> {
         let answered = matches!(
             self.state().messages.last().map(|message| &**message),
@@ -236,7 +240,7 @@ impl Core {
         Some(queued)
     }
 
-    /// Waits before a retry; says whether to go on.
+    /// Waits before a retry. Returns false if the wait was cancelled.
     async fn wait_for_retry(
         &self,
         attempt: u32,
@@ -284,34 +288,34 @@ impl Core {
     }
 }
 
-fn stopped(end: &RunEnd) -> bool {
+fn was_aborted(end: &RunEnd) -> bool {
     end.last
         .as_deref()
         .and_then(Message::as_assistant)
         .is_some_and(|answer| answer.stop_reason == StopReason::Aborted)
 }
 
-/// Whether the conversation must be summarised.
-pub(crate) enum Due {
+/// The need for a compaction.
+pub(crate) enum CompactionDue {
     No,
     Yes(CompactionReason),
-    /// It was too long, was summarised, and is still too long.
+    /// The context was compacted after an overflow and is still too long.
     AlreadyTried,
 }
 
 impl Core {
-    /// Whether the conversation must be summarised after `answer`.
-    pub fn compaction_due(&self, answer: &AssistantMessage, model: &Model) -> Due {
+    /// Decides whether a compaction is due after `answer`.
+    pub fn compaction_due(&self, answer: &AssistantMessage, model: &Model) -> CompactionDue {
         let mut state = self.state();
         if !state.auto_compaction || self.predates_compaction(&state.store, answer) {
-            return Due::No;
+            return CompactionDue::No;
         }
         let same_model = answer.provider == model.provider && answer.model == model.id;
         if same_model && is_overflow(answer, model.context_window) {
             if std::mem::replace(&mut state.overflow_handled, true) {
-                return Due::AlreadyTried;
+                return CompactionDue::AlreadyTried;
             }
-            return Due::Yes(CompactionReason::Overflow);
+            return CompactionDue::Yes(CompactionReason::Overflow);
         }
         let tokens = if answer.stop_reason == StopReason::Error {
             context_tokens(&state.messages).from_usage
@@ -322,8 +326,8 @@ impl Core {
             .context_window
             .saturating_sub(self.settings.reserve_tokens);
         match tokens {
-            Some(tokens) if tokens > limit => Due::Yes(CompactionReason::Threshold),
-            _ => Due::No,
+            Some(tokens) if tokens > limit => CompactionDue::Yes(CompactionReason::Threshold),
+            _ => CompactionDue::No,
         }
     }
 
@@ -338,12 +342,12 @@ impl Core {
             (Arc::clone(answer), state.model.clone()?)
         };
         match self.compaction_due(answer.as_assistant()?, &model) {
-            Due::Yes(reason) => Some(reason),
-            Due::No | Due::AlreadyTried => None,
+            CompactionDue::Yes(reason) => Some(reason),
+            CompactionDue::No | CompactionDue::AlreadyTried => None,
         }
     }
 
-    /// Whether `answer` was made before the newest compaction: its token count means nothing now.
+    /// Reports whether `answer` is older than the newest compaction, so that its token count does not describe the context.
     fn predates_compaction(
         &self,
         store: &pinion_session::Store,

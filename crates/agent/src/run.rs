@@ -1,4 +1,4 @@
-//! One run: question and answer, tools and their results, until the model is done.
+//! A run: turns of requests, answers and tool calls, until the model makes no more calls.
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
@@ -19,10 +19,10 @@ use crate::hooks::{Hooks, Moment};
 use crate::state::Phase;
 use crate::{Delivery, Event};
 
-/// Deltas taken in a row before other work gets a turn.
-const DELTAS_PER_TURN: u32 = 64;
+/// Deltas received in a row before the task yields to other work.
+const DELTAS_PER_YIELD: u32 = 64;
 
-/// A run in progress. What it snapshots at its start stays for all of its turns.
+/// An active run. Its model and thinking level are those at its start, for all of its turns.
 pub(crate) struct Run<'a> {
     core: &'a Core,
     model: Arc<Model>,
@@ -31,22 +31,21 @@ pub(crate) struct Run<'a> {
     produced: Vec<Arc<Message>>,
 }
 
-/// How a run ended.
+/// The result of a run.
 pub(crate) struct RunEnd {
     pub messages: Arc<[Arc<Message>]>,
-    /// The last answer, if there was one.
+    /// The last answer.
     pub last: Option<Arc<Message>>,
 }
 
-/// Who has heard of the end of a turn.
-enum Told {
-    /// Everyone.
+/// The receivers of the end of a turn so far.
+enum TurnEndSent {
     ToAll,
-    /// Who takes part; clients have not.
-    ToHooks,
+    /// The listeners must still receive it.
+    ToHooksOnly,
 }
 
-/// What is said at the beginning of a turn.
+/// Messages that enter the conversation at the beginning of a turn.
 #[derive(Default)]
 struct Pending {
     prompts: Vec<Arc<Message>>,
@@ -72,7 +71,7 @@ impl Pending {
     }
 }
 
-/// Lets who takes part in the session see the request and the response.
+/// Passes requests and responses of a provider to the hooks.
 struct HookTap(Arc<dyn Hooks>);
 
 impl Tap for HookTap {
@@ -105,31 +104,31 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Runs until the model is done, fails or is stopped. The caller tells that it is over.
+    /// Runs until the model makes no more calls, a request fails or the run is aborted. The caller emits the end of the run.
     pub async fn execute(mut self, prompts: Vec<Arc<Message>>) -> RunEnd {
         self.core.set_phase(Phase::Running);
         self.core.emit(Event::AgentStart);
         self.core.emit(Event::TurnStart);
-        // Who takes part may have something to say before the model is asked.
-        self.core.outlet.drained(&self.cancel).await;
+        // Hooks may queue messages before the first request.
+        self.core.emitter.drained(&self.cancel).await;
         let mut pending = Pending::prompts(prompts);
         pending.steering = self.core.state().take_queued(Delivery::Steer);
         let mut first_turn = true;
-        let mut sight = None;
+        let mut context = None;
         let mut last = None;
         loop {
-            let mut goes_on = true;
-            while goes_on {
+            let mut continues = true;
+            while continues {
                 if !first_turn {
                     self.core.emit(Event::TurnStart);
                 }
                 first_turn = false;
-                if sight.is_none() {
-                    sight = self.sight(&pending).await;
+                if context.is_none() {
+                    context = self.context(&pending).await;
                 }
-                self.take_in(std::mem::take(&mut pending)).await;
+                self.append_pending(std::mem::take(&mut pending)).await;
 
-                let message = self.ask(sight.take()).await;
+                let message = self.ask(context.take()).await;
                 last = Some(Arc::clone(&message));
                 let Message::Assistant(answer) = &*message else {
                     break;
@@ -149,16 +148,16 @@ impl<'a> Run<'a> {
                     tool_results: calls.results.into(),
                 };
                 pending.steering = calls.steering;
-                let told = self.tell_turn_end(&turn_end).await;
+                let sent = self.send_turn_end(&turn_end).await;
                 if pending.steering.is_empty() {
                     pending.steering = self.core.state().take_queued(Delivery::Steer);
                 }
-                goes_on = has_calls || !pending.is_empty();
-                if goes_on {
-                    sight = self.sight(&pending).await;
+                continues = has_calls || !pending.is_empty();
+                if continues {
+                    context = self.context(&pending).await;
                 }
-                if let Told::ToHooks = told {
-                    self.core.outlet.tell_listeners(&turn_end);
+                if let TurnEndSent::ToHooksOnly = sent {
+                    self.core.emitter.emit_to_listeners(&turn_end);
                 }
             }
             pending.follow_up = self.core.state().take_queued(Delivery::FollowUp);
@@ -175,24 +174,24 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Tells that a turn is over, and waits for what who takes part says then: it belongs to the
-    /// run. Who filters the context of the turn that follows does so before clients hear of it.
-    async fn tell_turn_end(&self, turn_end: &Event) -> Told {
+    /// Sends the end of a turn and waits for the hooks, because messages that they queue now belong to this run. If hooks
+    /// also filter the context, the listeners receive the event later, after the context of the next turn is made.
+    async fn send_turn_end(&self, turn_end: &Event) -> TurnEndSent {
         if self.core.hook(Moment::Context).is_none() || self.core.hook(Moment::TurnEnd).is_none() {
             self.core.emit(turn_end.clone());
-            self.core.outlet.drained(&self.cancel).await;
-            return Told::ToAll;
+            self.core.emitter.drained(&self.cancel).await;
+            return TurnEndSent::ToAll;
         }
         self.core
             .ask_hook(Moment::TurnEnd, &self.cancel, |hooks| {
                 hooks.observe(turn_end)
             })
             .await;
-        Told::ToHooks
+        TurnEndSent::ToHooksOnly
     }
 
-    /// What the model is to see, where that differs from the conversation.
-    async fn sight(&self, pending: &Pending) -> Option<Vec<Arc<Message>>> {
+    /// Returns the messages that hooks let the model see; `None` stands for the whole conversation.
+    async fn context(&self, pending: &Pending) -> Option<Vec<Arc<Message>>> {
         self.core.hook(Moment::Context)?;
         let mut messages = self.core.messages_view();
         messages.extend(pending.all().cloned());
@@ -203,9 +202,9 @@ impl<'a> Run<'a> {
             .await
     }
 
-    async fn take_in(&mut self, pending: Pending) {
+    async fn append_pending(&mut self, pending: Pending) {
         for message in pending.prompts {
-            self.take_in_one(message).await;
+            self.append_one(message).await;
         }
         for (delivery, queued) in [
             (Delivery::Steer, pending.steering),
@@ -216,23 +215,23 @@ impl<'a> Run<'a> {
                     let update = self.core.queue_update(&queued[at + 1..], delivery);
                     self.core.emit(update);
                 }
-                self.take_in_one(Arc::clone(message)).await;
+                self.append_one(Arc::clone(message)).await;
             }
         }
     }
 
-    async fn take_in_one(&mut self, message: Arc<Message>) {
+    async fn append_one(&mut self, message: Arc<Message>) {
         if matches!(*message, Message::User(_)) {
             self.core.state().overflow_handled = false;
         }
-        let message = self.core.take_in(message, &self.cancel).await;
+        let message = self.core.append_message(message, &self.cancel).await;
         self.produced.push(message);
     }
 
-    /// Puts a finished answer on disk and into the conversation, and tells everyone.
-    async fn keep_answer(&mut self, answer: AssistantMessage) -> Arc<Message> {
+    /// Stores a finished answer and emits its end. An answer that did not fail ends a series of retries.
+    async fn finish_answer(&mut self, answer: AssistantMessage) -> Arc<Message> {
         let message = Arc::new(Message::Assistant(answer));
-        let message = self.core.complete(message, &self.cancel).await;
+        let message = self.core.finish_message(message, &self.cancel).await;
         self.produced.push(Arc::clone(&message));
         let answer = message.as_assistant();
         let failed = answer.is_none_or(|answer| answer.stop_reason == StopReason::Error);
@@ -240,7 +239,7 @@ impl<'a> Run<'a> {
         let fits = answer.is_some_and(|answer| !is_overflow(answer, window));
         if !failed {
             let mut state = self.core.state();
-            // A model that answers although not everything fits would else be asked again and again.
+            // Without the test for `fits`, a model that answers in spite of an overflow would be asked again without end.
             state.overflow_handled &= !fits;
             let attempt = std::mem::take(&mut state.retry_attempt);
             drop(state);
@@ -256,10 +255,10 @@ impl<'a> Run<'a> {
         message
     }
 
-    /// Asks the model and passes on what it answers, piece by piece.
-    async fn ask(&mut self, sight: Option<Vec<Arc<Message>>>) -> Arc<Message> {
+    /// Requests an answer from the model and emits it while it streams.
+    async fn ask(&mut self, context: Option<Vec<Arc<Message>>>) -> Arc<Message> {
         let mut started = false;
-        let answer = AssertUnwindSafe(self.stream_answer(sight, &mut started))
+        let answer = AssertUnwindSafe(self.stream_answer(context, &mut started))
             .catch_unwind()
             .await;
         let answer = answer.unwrap_or_else(|_| {
@@ -270,7 +269,7 @@ impl<'a> Run<'a> {
             self.core
                 .emit(Event::MessageStart(Arc::new(Message::Assistant(first))));
         }
-        self.keep_answer(answer).await
+        self.finish_answer(answer).await
     }
 
     /// Returns the message that announces an answer which failed before its first byte: the failed answer, or an empty
@@ -294,7 +293,7 @@ impl<'a> Run<'a> {
 
     async fn stream_answer(
         &self,
-        sight: Option<Vec<Arc<Message>>>,
+        context: Option<Vec<Arc<Message>>>,
         started: &mut bool,
     ) -> AssistantMessage {
         let authorization = tokio::select! {
@@ -317,10 +316,10 @@ impl<'a> Run<'a> {
             Err(error) => return self.failure(&error),
         }
         if let Some(hooks) = &self.core.hooks {
-            self.core.outlet.drained(&self.cancel).await;
+            self.core.emitter.drained(&self.cancel).await;
             options.tap = Some(Arc::new(HookTap(Arc::clone(hooks))));
         }
-        let request = self.request(sight, options);
+        let request = self.request(context, options);
         let mut stream = self.core.models.provider(&self.model).stream(request);
         let mut deltas = 0u32;
         while let Some(event) = stream.next().await {
@@ -340,12 +339,12 @@ impl<'a> Run<'a> {
                     self.core.emit(Event::BlockDelta { index, delta });
                     self.core.room(&self.cancel).await;
                     deltas += 1;
-                    if deltas.is_multiple_of(DELTAS_PER_TURN) {
+                    if deltas.is_multiple_of(DELTAS_PER_YIELD) {
                         tokio::task::yield_now().await;
                     }
                 }
                 StreamEvent::BlockEnd { index, mut block } => {
-                    self.forgive(std::slice::from_mut(&mut block));
+                    self.clear_argument_errors(std::slice::from_mut(&mut block));
                     self.core.emit(Event::BlockEnd {
                         index,
                         block: Arc::new(block),
@@ -353,7 +352,7 @@ impl<'a> Run<'a> {
                 }
                 StreamEvent::Usage(usage) => self.core.emit(Event::UsageUpdate(usage)),
                 StreamEvent::End(mut message) => {
-                    self.forgive(&mut message.content);
+                    self.clear_argument_errors(&mut message.content);
                     return message;
                 }
             }
@@ -362,7 +361,7 @@ impl<'a> Run<'a> {
     }
 
     /// Removes the errors of malformed tool arguments, unless such calls are rejected.
-    fn forgive(&self, blocks: &mut [Block]) {
+    fn clear_argument_errors(&self, blocks: &mut [Block]) {
         if self.core.settings.behaviour.reject_malformed_arguments {
             return;
         }
@@ -373,7 +372,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn request(&self, sight: Option<Vec<Arc<Message>>>, mut options: RequestOptions) -> Request {
+    fn request(&self, context: Option<Vec<Arc<Message>>>, mut options: RequestOptions) -> Request {
         let system_prompt = self.core.effective_prompt();
         let tools = self.core.toolbox().specs();
         let state = self.core.state();
@@ -386,7 +385,7 @@ impl<'a> Run<'a> {
         Request {
             model: Arc::clone(&self.model),
             system_prompt: Some(system_prompt),
-            messages: for_model(sight.as_ref().unwrap_or(&state.messages), images),
+            messages: for_model(context.as_ref().unwrap_or(&state.messages), images),
             tools,
             options,
             cancel: self.cancel.clone(),

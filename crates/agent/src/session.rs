@@ -1,8 +1,8 @@
-//! The actor: one task that owns a session, takes commands and does one thing at a time.
+//! The actor: one task that owns a session, receives commands and does one piece of work at a time.
 //!
-//! Whatever can be answered at once is answered at once, also while a run is active: the run is a
-//! future polled beside the inbox. Commands that need the session to themselves (a new session,
-//! a manual compaction) stop the run, wait for it to settle, and go on.
+//! The run is a future that the task polls together with its inbox, so most commands are answered at once, also while a run
+//! is active. Commands that need the session for themselves (a new session, a manual compaction) stop the run and wait for
+//! its end.
 
 mod admission;
 mod exclusive;
@@ -23,72 +23,71 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use self::admission::{Admitted, Arrival, Start};
+use self::admission::{HookDecision, HookedCommand, RunInput};
 use crate::bash::UserCommand;
 use crate::compaction;
 use crate::core::Core;
 use crate::hooks::{Moment, SelectionSource};
-use crate::models::same;
+use crate::models::is_same_model;
 use crate::state::Phase;
-use crate::{Answer, Command, Config, Delivery, Desk, EngineError, Navigation, Reply};
+use crate::{Answer, Command, Config, Delivery, EngineError, Navigation, Reply, SessionApi};
 
-/// How long what goes on may take to end when the session is stopped for good.
+/// Time for the current work to end when the session is stopped; then it is dropped.
 const STOP_GRACE: Duration = Duration::from_millis(600);
 /// Time for the last flush of the session file to its disk. Its entries were written before; only power loss could take them.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(10);
-/// How many commands may wait in the inbox.
-const INBOX: usize = 256;
+/// Limit on the commands in the inbox; senders wait above it.
+const INBOX_LIMIT: usize = 256;
 
-/// One agent session.
+/// Starts agent sessions.
 #[derive(Debug)]
 pub struct Session;
 
-/// How to reach a running session. Dropping every handle ends it once its work is done.
+/// Sends commands to a running session. The session ends when every handle is dropped and its work is done.
 #[derive(Debug, Clone)]
 pub struct Handle {
-    inbox: mpsc::Sender<Order>,
+    inbox: mpsc::Sender<PendingCommand>,
     stop: CancellationToken,
 }
 
-/// A command and the duty to answer it.
-pub(crate) type Order = (Command, Reply);
+/// A command and its reply.
+pub(crate) type PendingCommand = (Command, Reply);
 
-/// How to stop a running session. Unlike a handle, it does not keep the session waiting for commands.
+/// Stops a running session. Unlike a [`Handle`], it does not prevent the session's end.
 #[derive(Debug, Clone)]
 pub struct Stopper(CancellationToken);
 
 impl Stopper {
-    /// Aborts everything. Commands that were not taken yet are answered with an error, and the
-    /// session ends when it has settled.
+    /// Aborts all work. Commands still in the inbox are answered with an error, and the session ends when its work has.
     pub fn stop(&self) {
         self.0.cancel();
     }
 }
 
 impl Session {
-    /// Starts a session. The task ends when every handle is gone and its work has settled.
+    /// Starts a session. The task ends when every handle is dropped and its work is done.
     pub fn spawn(config: Config) -> (Handle, JoinHandle<()>) {
-        let (inbox, commands) = mpsc::channel(INBOX);
+        let (inbox, commands) = mpsc::channel(INBOX_LIMIT);
         let stop = CancellationToken::new();
-        let (core, line) = Core::new(config, stop.clone());
+        let (core, hook_queue) = Core::new(config, stop.clone());
         let core = Arc::new(core);
         let over = CancellationToken::new();
-        if let Some(line) = line {
-            let outlet = Arc::clone(&core.outlet);
+        if let Some(events) = hook_queue {
+            let emitter = Arc::clone(&core.emitter);
             let (stop, over) = (stop.clone(), over.clone());
-            tokio::spawn(async move { outlet.serve_line(line, stop, over).await });
+            tokio::spawn(async move { emitter.serve_hook_queue(events, stop, over).await });
         }
         if let Some(hooks) = &core.hooks {
-            hooks.attach(Desk::new(&core, inbox.downgrade()));
+            hooks.attach(SessionApi::new(&core, inbox.downgrade()));
         }
         let actor = Actor {
             stop: stop.clone(),
             core,
             work: None,
-            beside: FuturesUnordered::new(),
+            background: FuturesUnordered::new(),
             bash_cancel: CancellationToken::new(),
-            arrivals: VecDeque::new(),
-            arriving: None,
+            hooked_commands: VecDeque::new(),
+            hook_decision: None,
             waiting: VecDeque::new(),
             aborts: Vec::new(),
             idle: Vec::new(),
@@ -104,13 +103,13 @@ impl Session {
 }
 
 impl Handle {
-    /// Asks something; the reply is answered exactly once, also when the session is gone.
+    /// Sends a command. The reply is answered exactly once, also after the session has ended.
     pub async fn send(&self, command: Command, reply: Reply) {
-        // A session that is gone drops the reply, which answers it.
+        // A session that has ended drops the reply, which answers it.
         let _ = self.inbox.send((command, reply)).await;
     }
 
-    /// How to stop the session, also when every handle is gone.
+    /// Returns a stopper, which works also when every handle is dropped.
     pub fn stopper(&self) -> Stopper {
         Stopper(self.stop.clone())
     }
@@ -120,25 +119,25 @@ type Job = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 struct Actor {
     core: Arc<Core>,
-    /// Stops everything for good: the parent of all other tokens.
+    /// Stops the whole session; the parent of all other tokens.
     stop: CancellationToken,
-    /// What the session is busy with.
+    /// The run, compaction, navigation or replacement in progress.
     work: Option<Work>,
-    /// What runs beside everything else: shell commands of the user, commands of who takes part.
-    beside: FuturesUnordered<Job>,
+    /// Work that runs in parallel: the user's shell commands, commands of hooks, exports.
+    background: FuturesUnordered<Job>,
     /// Stops the newest shell command.
     bash_cancel: CancellationToken,
-    /// What who takes part must see before it is done, in order.
-    arrivals: VecDeque<Arrival>,
-    /// The first of them, being seen.
-    arriving: Option<BoxFuture<'static, Admitted>>,
-    /// What waits until the session is free.
-    waiting: VecDeque<Waiting>,
-    /// Aborts to be answered when the work has settled.
+    /// Prompts and session changes waiting for hooks, in arrival order.
+    hooked_commands: VecDeque<HookedCommand>,
+    /// The hooks' pending decision about the first of them.
+    hook_decision: Option<BoxFuture<'static, HookDecision>>,
+    /// Work that waits for the end of the current work.
+    waiting: VecDeque<WaitingWork>,
+    /// Replies of aborts, answered when the current work has ended.
     aborts: Vec<Reply>,
-    /// Who waits until nothing goes on.
+    /// Replies of [`Command::WaitForIdle`].
     idle: Vec<Reply>,
-    /// Further commands wait until then, or until the change of session is over.
+    /// Time until which further commands wait for a replacement of the session.
     hold_until: Option<Instant>,
 }
 
@@ -147,12 +146,11 @@ struct Work {
     cancel: CancellationToken,
 }
 
-/// Something that needs the session to itself.
-enum Waiting {
-    Prompt(Start, Reply),
+/// Work that needs the session for itself.
+enum WaitingWork {
+    Prompt(RunInput, Reply),
     Compact(Option<String>, Reply),
     Navigate(Navigation, Reply),
-    /// A change of session.
     Replace(Command, Reply),
 }
 
@@ -168,7 +166,7 @@ impl Actor {
                     open = false;
                     self.refuse_waiting();
                 }
-                // What does not end is dropped; its commands are answered by that.
+                // Dropping unfinished work answers its commands.
                 () = &mut overdue => break,
                 () = sleep_until(self.hold_until), if self.hold_until.is_some() => {
                     self.hold_until = None;
@@ -177,11 +175,11 @@ impl Actor {
                     Some((command, reply)) => self.handle(command, reply),
                     None => open = false,
                 },
-                () = working(&mut self.work), if self.work.is_some() => self.work_is_over(),
-                admitted = arriving(&mut self.arriving), if self.arriving.is_some() => {
+                () = working(&mut self.work), if self.work.is_some() => self.finish_work(),
+                admitted = deciding(&mut self.hook_decision), if self.hook_decision.is_some() => {
                     self.admit(admitted);
                 }
-                Some(()) = self.beside.next(), if !self.beside.is_empty() => {}
+                Some(()) = self.background.next(), if !self.background.is_empty() => {}
             }
         }
         if self.work.take().is_some() {
@@ -195,7 +193,7 @@ impl Actor {
         let _ = tokio::time::timeout(FLUSH_TIMEOUT, flushing).await;
     }
 
-    /// Ends when a session that was stopped has had its time.
+    /// Returns when a stopped session has had its grace period.
     fn overdue(&self) -> impl Future<Output = ()> + use<> {
         let stop = self.stop.clone();
         async move {
@@ -205,10 +203,10 @@ impl Actor {
     }
 
     fn is_busy(&self) -> bool {
-        self.work.is_some() || self.arriving.is_some() || !self.beside.is_empty()
+        self.work.is_some() || self.hook_decision.is_some() || !self.background.is_empty()
     }
 
-    fn work_is_over(&mut self) {
+    fn finish_work(&mut self) {
         self.work = None;
         self.hold_until = None;
         self.core.set_phase(Phase::Idle);
@@ -218,14 +216,14 @@ impl Actor {
         while self.work.is_none() {
             match self.waiting.pop_front() {
                 None => break,
-                Some(Waiting::Prompt(start, reply)) => self.start_prompt(start, reply),
-                Some(Waiting::Compact(instructions, reply)) => {
+                Some(WaitingWork::Prompt(start, reply)) => self.start_prompt(start, reply),
+                Some(WaitingWork::Compact(instructions, reply)) => {
                     self.start_compaction(instructions, reply);
                 }
-                Some(Waiting::Navigate(navigation, reply)) => {
+                Some(WaitingWork::Navigate(navigation, reply)) => {
                     self.start_navigation(navigation, reply);
                 }
-                Some(Waiting::Replace(command, reply)) => self.replace(command, reply),
+                Some(WaitingWork::Replace(command, reply)) => self.replace(command, reply),
             }
         }
         if self.work.is_none() {
@@ -244,7 +242,7 @@ impl Actor {
                 images,
                 delivery,
             } => self.queue_text(&text, images, delivery, reply),
-            Command::Say(message) => self.say_and_run(message, reply),
+            Command::CustomPrompt(message) => self.run_custom_message(message, reply),
             Command::WaitForIdle => {
                 if self.work.is_none() {
                     reply.done();
@@ -260,7 +258,7 @@ impl Actor {
             }
             Command::ClearQueue => self.clear_queue(reply),
             Command::Compact { instructions } => {
-                self.exclusively(Waiting::Compact(instructions, reply));
+                self.run_exclusively(WaitingWork::Compact(instructions, reply));
             }
             Command::Bash {
                 command,
@@ -318,12 +316,12 @@ impl Actor {
                 self.remember("followUpMode", mode.map(Into::into), reply);
             }
             Command::SetAutoCompaction(enabled) => {
-                let decided = core.settings.decided.auto_compaction;
+                let decided = core.settings.project_switches.auto_compaction;
                 core.state().auto_compaction = decided.unwrap_or(enabled);
                 self.remember("compaction.enabled", Some(enabled.into()), reply);
             }
             Command::SetAutoRetry(enabled) => {
-                let decided = core.settings.decided.auto_retry;
+                let decided = core.settings.project_switches.auto_retry;
                 core.state().auto_retry = decided.unwrap_or(enabled);
                 self.remember("retry.enabled", Some(enabled.into()), reply);
             }
@@ -336,7 +334,7 @@ impl Actor {
                 reply.send(Ok(Answer::ForkMessages(messages.collect())));
             }
             Command::Navigate(navigation) => match core.entry_exists(&navigation.target_id) {
-                Ok(()) => self.exclusively(Waiting::Navigate(navigation, reply)),
+                Ok(()) => self.run_exclusively(WaitingWork::Navigate(navigation, reply)),
                 Err(error) => reply.send(Err(error)),
             },
             Command::SetLabel { entry_id, label } => reply.send(core.set_label(entry_id, label)),
@@ -346,37 +344,37 @@ impl Actor {
                 Err(error) => reply.send(Err(error)),
                 Ok(export) => {
                     let (core, cancel) = (Arc::clone(core), self.stop.child_token());
-                    self.beside.push(Box::pin(async move {
+                    self.background.push(Box::pin(async move {
                         reply.send(core.write_export(export, &cancel).await);
                     }));
                 }
             },
             Command::GetCommands => reply.send(Ok(Answer::Commands(core.expander.commands()))),
-            Command::Nothing => reply.done(),
+            Command::Noop => reply.done(),
             command @ (Command::NewSession { .. }
             | Command::SwitchSession { .. }
             | Command::Fork { .. }
-            | Command::CloneSession) => self.replace_if_permitted(command, reply),
+            | Command::CloneSession) => self.ask_to_replace_first(command, reply),
         }
     }
 
-    /// Answers once who takes part has heard which level was chosen.
+    /// Answers when the hooks have received the new thinking level.
     fn after_level(&mut self, answer: Answer, reply: Reply) {
         match self.core.hook(Moment::LevelSelected).cloned() {
             None => reply.send(Ok(answer)),
-            Some(hooks) => self.beside.push(Box::pin(async move {
+            Some(hooks) => self.background.push(Box::pin(async move {
                 hooks.caught_up().await;
                 reply.send(Ok(answer));
             })),
         }
     }
 
-    /// Lets what is over be answered before something else begins.
-    fn answer_what_is_over(&mut self) {
-        while let Some(Some(())) = self.beside.next().now_or_never() {}
+    /// Answers the commands of finished background work before other work begins.
+    fn finish_background(&mut self) {
+        while let Some(Some(())) = self.background.next().now_or_never() {}
     }
 
-    /// Answers once who takes part knows which model was chosen.
+    /// Answers when the hooks have handled the new model.
     fn after_selection(
         &mut self,
         before: Option<Arc<Model>>,
@@ -393,10 +391,13 @@ impl Actor {
         let (Some(hooks), Some(chosen)) = (hooks, chosen) else {
             return reply.send(answer);
         };
-        if before.as_ref().is_some_and(|before| same(before, &chosen)) {
+        if before
+            .as_ref()
+            .is_some_and(|before| is_same_model(before, &chosen))
+        {
             return reply.send(answer);
         }
-        self.beside.push(Box::pin(async move {
+        self.background.push(Box::pin(async move {
             hooks.model_selected(chosen, before, source).await;
             reply.send(answer);
         }));
@@ -415,7 +416,7 @@ impl Actor {
         state.follow_up.clear();
         drop(state);
         if !steering.is_empty() || !follow_up.is_empty() {
-            self.core.tell_queues();
+            self.core.emit_queues();
         }
         reply.send(Ok(Answer::Queues {
             steering,
@@ -424,7 +425,7 @@ impl Actor {
     }
 
     fn abort(&mut self, reply: Reply) {
-        self.answer_what_is_over();
+        self.finish_background();
         match &self.work {
             None => reply.done(),
             Some(work) => {
@@ -435,16 +436,16 @@ impl Actor {
         }
     }
 
-    /// What stops the work also stops what waits for its turn and would take as long.
+    /// Answers waiting prompts, compactions and navigations with an error: an abort stops them as well as the current work.
     fn refuse_waiting(&mut self) {
         for waiting in std::mem::take(&mut self.waiting) {
             match waiting {
-                Waiting::Prompt(_, reply) => reply.send(Err(EngineError::AbortedEarly)),
-                Waiting::Compact(_, reply) | Waiting::Navigate(_, reply) => {
-                    let cancelled = compaction::Failure::Cancelled.to_string();
+                WaitingWork::Prompt(_, reply) => reply.send(Err(EngineError::AbortedEarly)),
+                WaitingWork::Compact(_, reply) | WaitingWork::Navigate(_, reply) => {
+                    let cancelled = compaction::CompactionFailure::Cancelled.to_string();
                     reply.send(Err(EngineError::Compaction(cancelled)));
                 }
-                other @ Waiting::Replace(..) => self.waiting.push_back(other),
+                other @ WaitingWork::Replace(..) => self.waiting.push_back(other),
             }
         }
     }
@@ -464,13 +465,13 @@ impl Actor {
         self.bash_cancel = self.stop.child_token();
         let core = Arc::clone(&self.core);
         let cancel = self.bash_cancel.clone();
-        self.beside.push(Box::pin(async move {
+        self.background.push(Box::pin(async move {
             core.run_bash(command, cancel, reply).await;
         }));
     }
 }
 
-/// Waits for `moment`; without one it never ends.
+/// Waits until `moment`; without one it never returns.
 async fn sleep_until(moment: Option<Instant>) {
     match moment {
         Some(moment) => tokio::time::sleep_until(moment).await,
@@ -478,7 +479,7 @@ async fn sleep_until(moment: Option<Instant>) {
     }
 }
 
-/// Polls the work, if there is any.
+/// Polls the current work; without any it never returns.
 async fn working(work: &mut Option<Work>) {
     match work {
         Some(work) => (&mut work.job).await,
@@ -486,10 +487,10 @@ async fn working(work: &mut Option<Work>) {
     }
 }
 
-/// Polls what arrives, if anything does.
-async fn arriving(arrival: &mut Option<BoxFuture<'static, Admitted>>) -> Admitted {
-    match arrival {
-        Some(arrival) => arrival.await,
+/// Polls the hooks' pending decision; without one it never returns.
+async fn deciding(decision: &mut Option<BoxFuture<'static, HookDecision>>) -> HookDecision {
+    match decision {
+        Some(decision) => decision.await,
         None => std::future::pending().await,
     }
 }

@@ -1,4 +1,4 @@
-//! What a session is at this moment.
+//! The state of a session.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Delivery;
 
-/// The changeable part of a session. Locked for moments only, never across an await.
-pub(crate) struct State {
+/// The mutable state of a session. Its lock is never held across an await.
+pub(crate) struct SessionState {
     pub store: Store,
     pub session_directory: Option<PathBuf>,
     pub model: Option<Arc<Model>>,
@@ -20,55 +20,55 @@ pub(crate) struct State {
     pub messages: Vec<Arc<Message>>,
     pub steering: VecDeque<Arc<Message>>,
     pub follow_up: VecDeque<Arc<Message>>,
-    /// Said by who takes part, for the next prompt.
+    /// Messages of hooks that follow the next prompt.
     pub next_turn: Vec<Arc<Message>>,
     pub steering_mode: Option<String>,
     pub follow_up_mode: Option<String>,
     pub auto_compaction: bool,
     pub auto_retry: bool,
     pub phase: Phase,
-    /// The system prompt of the active run, where it has one of its own.
+    /// The system prompt of the active run if a hook replaced it.
     pub run_prompt: Option<Arc<str>>,
-    /// Results of shell commands that ended during a run; they enter before the next prompt.
+    /// Results of shell commands that ended during a run; they enter the conversation before the next prompt.
     pub held_bash: Vec<Arc<Message>>,
     /// Retries made so far for the failing request.
     pub retry_attempt: u32,
-    /// The context has been compacted once for this user message because it was too long.
+    /// The context overflowed and was compacted once since the last user message.
     pub overflow_handled: bool,
 }
 
-/// What the session is busy with.
+/// The current activity of a session.
 #[derive(Debug, Clone)]
 pub(crate) enum Phase {
-    /// Nothing.
+    /// No work.
     Idle,
-    /// A run: `isStreaming`.
+    /// A run is active; clients see it as `isStreaming`.
     Running,
-    /// Between two runs that follow each other by themselves, or winding down.
+    /// Between two runs of one prompt, or at the end of the work.
     Between,
-    /// Waiting before a retry; the token ends the wait.
+    /// A wait before a retry; the token ends it.
     RetryWait(CancellationToken),
-    /// Summarising by itself.
+    /// An automatic compaction.
     AutoCompacting,
-    /// Summarising because the user asked.
+    /// A compaction or branch summary that a client or hook requested.
     Compacting,
 }
 
-/// How many queued messages are delivered at once.
+/// The queue mode that delivers one message per turn; every other mode delivers all.
 const ONE_AT_A_TIME: &str = "one-at-a-time";
 
-impl State {
-    /// Whether a run is active.
+impl SessionState {
+    /// Reports whether a run is active.
     pub fn is_streaming(&self) -> bool {
         matches!(self.phase, Phase::Running)
     }
 
-    /// Whether the conversation is being summarised.
+    /// Reports whether a compaction is active.
     pub fn is_compacting(&self) -> bool {
         matches!(self.phase, Phase::AutoCompacting | Phase::Compacting)
     }
 
-    /// Takes the messages that are due from a queue.
+    /// Removes the messages that are due from a queue and returns them.
     pub fn take_queued(&mut self, delivery: Delivery) -> Vec<Arc<Message>> {
         let (queue, mode) = match delivery {
             Delivery::Steer => (&mut self.steering, &self.steering_mode),
@@ -81,12 +81,12 @@ impl State {
         }
     }
 
-    /// Whether anything waits in a queue.
+    /// Reports whether a message waits in a queue.
     pub fn has_queued(&self) -> bool {
         !self.steering.is_empty() || !self.follow_up.is_empty()
     }
 
-    /// The user's texts waiting in a queue, after those in `before`.
+    /// Returns the texts of the user's messages in `before` and in a queue.
     pub fn queued_texts(&self, delivery: Delivery, before: &[Arc<Message>]) -> Vec<String> {
         let queue = match delivery {
             Delivery::Steer => &self.steering,
@@ -98,14 +98,14 @@ impl State {
             .collect()
     }
 
-    /// How many of the user's messages wait.
+    /// Counts the user's messages in both queues.
     pub fn queued_count(&self) -> usize {
         let both = self.steering.iter().chain(&self.follow_up);
         both.filter(|message| queued_text(message).is_some())
             .count()
     }
 
-    /// Makes the conversation what the session file says it is.
+    /// Rebuilds the conversation from the session file.
     pub fn rebuild_messages(&mut self) {
         self.messages = self.store.context().messages;
     }

@@ -1,4 +1,4 @@
-//! The tools there are, and those the model may call.
+//! The tools of a session: all of them, and those that the model may call.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use crate::config::{SystemPrompt, ToolFilter};
 
 /// The tools of a session and the system prompt that names them.
 pub(crate) struct Toolbox {
-    /// The tools a session begins with.
+    /// The tools that the session started with.
     own: Vec<Arc<dyn Tool>>,
-    /// Which of them are on.
+    /// The names of those that are active by default.
     own_active: Vec<String>,
     filter: ToolFilter,
     all: Vec<Arc<dyn Tool>>,
@@ -21,7 +21,7 @@ pub(crate) struct Toolbox {
 }
 
 impl Toolbox {
-    /// The tools to begin with; [`Toolbox::renew`] completes them.
+    /// Creates the toolbox without specs and system prompt; call [`Toolbox::renew`] next.
     pub fn new(own: Vec<Arc<dyn Tool>>, own_active: Vec<String>, filter: ToolFilter) -> Self {
         let mut toolbox = Self {
             own,
@@ -36,13 +36,13 @@ impl Toolbox {
         toolbox
     }
 
-    /// Makes what depends on the active tools anew.
+    /// Makes the specs and the system prompt for the active tools.
     pub fn renew(&mut self, prompt: &dyn SystemPrompt) {
         self.specs = self.active.iter().map(|tool| tool.spec().clone()).collect();
         self.system_prompt = prompt.compose(&self.active);
     }
 
-    /// Goes back to the first tools, with `extra` added.
+    /// Restores the first tools and adds `extra`.
     pub fn reset(&mut self, extra: Vec<Arc<dyn Tool>>) {
         let permitted = |tool: &&Arc<dyn Tool>| self.filter.permits(&tool.spec().name);
         self.all = self.own.iter().filter(permitted).cloned().collect();
@@ -51,7 +51,7 @@ impl Toolbox {
         self.add(extra);
     }
 
-    /// Adds tools, in the place of those with the same name, and makes them active.
+    /// Adds active tools. A tool replaces one with the same name; tools that the filter excludes are ignored.
     pub fn add(&mut self, tools: Vec<Arc<dyn Tool>>) {
         for tool in tools {
             if !self.filter.permits(&tool.spec().name) {
@@ -62,7 +62,7 @@ impl Toolbox {
         }
     }
 
-    /// Makes exactly these tools active; unknown names are left out.
+    /// Makes exactly these tools active; unknown names are ignored.
     pub fn activate(&mut self, names: &[String]) {
         self.active = names.iter().filter_map(|name| self.find(name)).collect();
     }
@@ -72,7 +72,7 @@ impl Toolbox {
         found.map(Arc::clone)
     }
 
-    /// The active tool of this name.
+    /// Returns the active tool of this name.
     pub fn active(&self, name: &str) -> Option<Arc<dyn Tool>> {
         let found = self.active.iter().find(|tool| tool.spec().name == name);
         found.map(Arc::clone)

@@ -1,7 +1,7 @@
 //! The session tree as nested JSON.
 //!
-//! A conversation is a chain as long as it lasted, so the tree is as deep as the session is long:
-//! it is printed with a list of open nodes instead of by recursion.
+//! A conversation is a chain of entries, so the tree is as deep as the session is long. It is printed with a stack of open
+//! nodes instead of recursion.
 
 use std::collections::{HashMap, HashSet};
 
@@ -25,9 +25,9 @@ enum Step<'a> {
 /// An entry with its line.
 type Shown<'a> = (&'a Entry, Box<RawValue>);
 
-/// `[{"entry":…,"children":[…],"label":…}]`: the roots with everything below them.
+/// Prints `[{"entry":…,"children":[…],"label":…}]`, the roots with everything below them.
 ///
-/// A damaged entry is left out; those after it are children of the one before it.
+/// A damaged entry is left out; its children become children of its parent.
 pub(crate) fn print(store: &Store) -> Box<RawValue> {
     let shown: Vec<Shown<'_>> = store
         .entries()
@@ -68,7 +68,7 @@ pub(crate) fn print(store: &Store) -> Box<RawValue> {
     RawValue::from_string(text).unwrap_or_default()
 }
 
-/// The id of the nearest entry before `entry` that is among the `known` ones.
+/// Returns the id of the nearest ancestor of `entry` that is in `known`.
 fn parent<'a>(store: &'a Store, entry: &'a Entry, known: &HashSet<&str>) -> Option<&'a str> {
     std::iter::successors(entry.parent_id(), |id| store.entry(id)?.parent_id())
         .take(DAMAGED_IN_A_ROW)
@@ -76,7 +76,7 @@ fn parent<'a>(store: &'a Store, entry: &'a Entry, known: &HashSet<&str>) -> Opti
         .find(|id| known.contains(id))
 }
 
-/// The steps that print `entries`, the first one on top.
+/// Returns the steps that print `entries` as a stack with the first entry on top.
 fn opened(entries: Option<Vec<Shown<'_>>>) -> Vec<Step<'_>> {
     let entries = entries.unwrap_or_default().into_iter().enumerate();
     let mut steps: Vec<Step<'_>> = entries

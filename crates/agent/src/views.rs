@@ -1,17 +1,17 @@
-//! What a session shows of itself.
+//! The answers to commands that read a session.
 
 use pinion_message::{Message, StopReason};
 use pinion_session::{ContextUsage, Entry, EntryKind, Role, Stats};
 
 use crate::config::StatsScope;
 use crate::core::Core;
-use crate::estimate::{context_tokens, has_counted};
+use crate::estimate::{context_tokens, has_usage};
 use crate::state::Phase;
 use crate::tree;
 use crate::{Answer, EngineError, StateView};
 
 impl Core {
-    /// The session at a glance.
+    /// Returns the answer to `GetState`.
     pub fn state_view(&self) -> StateView {
         let state = self.state();
         let waits_to_retry = matches!(state.phase, Phase::RetryWait(_));
@@ -32,7 +32,7 @@ impl Core {
         }
     }
 
-    /// Counts and costs: of the conversation as it stands, or of all the session has had.
+    /// Returns counts and costs of the context or of the whole session; see [`StatsScope`].
     pub fn stats(&self) -> Stats {
         if self.settings.behaviour.stats_scope == StatsScope::Session {
             let totals = self.state().store.totals();
@@ -52,19 +52,18 @@ impl Core {
         stats
     }
 
-    /// How full the context is, estimated where no provider has counted yet; unknown right after a
-    /// compaction.
+    /// Returns the size of the context, estimated if no answer has reported it. Unknown right after a compaction.
     pub fn context_usage(&self) -> Option<ContextUsage> {
         let state = self.state();
         let model = state.model.as_ref()?;
         let counted = context_tokens(&state.messages);
         let answer = |entry: &&Entry| {
             entry.is_message_of(Role::Assistant)
-                && entry.message().is_some_and(|message| has_counted(&message))
+                && entry.message().is_some_and(|message| has_usage(&message))
         };
         let summary = |entry: &&Entry| entry.kind() == EntryKind::Compaction;
         let path = state.store.path();
-        // What was counted before a compaction means nothing after it.
+        // Usage from before a compaction does not describe the context after it.
         let is_stale = path
             .into_iter()
             .rev()
@@ -75,7 +74,7 @@ impl Core {
         Some(ContextUsage::new(tokens, model.context_window))
     }
 
-    /// The text of the last answer that says anything.
+    /// Returns the text of the last answer, ignoring answers that were aborted while empty.
     pub fn last_assistant_text(&self) -> Option<String> {
         let state = self.state();
         let answer = state
@@ -91,7 +90,7 @@ impl Core {
         (!text.is_empty()).then(|| text.to_owned())
     }
 
-    /// The entries of the session file after `since`.
+    /// Returns the entries of the session file after `since`.
     pub fn entries_view(&self, since: Option<&str>) -> Result<Answer, EngineError> {
         let state = self.state();
         let entries = state
@@ -103,7 +102,7 @@ impl Core {
         Ok(Answer::Entries { entries, leaf_id })
     }
 
-    /// The entries of the session file as a tree.
+    /// Returns the entries of the session file as a tree.
     pub fn tree_view(&self) -> Answer {
         let state = self.state();
         let leaf_id = state.store.leaf().map(str::to_owned);
@@ -113,7 +112,7 @@ impl Core {
         }
     }
 
-    /// A copy of the conversation.
+    /// Returns a copy of the conversation.
     pub fn messages_view(&self) -> Vec<std::sync::Arc<Message>> {
         self.state().messages.clone()
     }

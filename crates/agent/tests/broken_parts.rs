@@ -1,5 +1,4 @@
-//! Parts that break inside the process: tools, providers and deciders that panic or never end. Whatever breaks,
-//! the run ends exactly once and the session goes on.
+//! Tools, providers and gates that panic or never return: the run must end exactly once and the session must continue.
 
 #![allow(
     clippy::unwrap_used,
@@ -27,27 +26,29 @@ use pinion_tools::{Tool, ToolContext, ToolError, ToolOutput, ToolSettings};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
-/// How a tool breaks.
+/// The moment at which a tool fails.
 #[derive(Debug, Clone, Copy)]
-enum Breaks {
-    WhenChecked,
-    WhenCalled,
-    Later,
-    ByNeverEnding,
+enum FailsWhen {
+    Checked,
+    Called,
+    /// At the second poll of the call.
+    Polled,
+    /// The call never returns.
+    Never,
 }
 
 struct BrokenTool {
-    breaks: Breaks,
+    fails: FailsWhen,
     spec: ToolSpec,
 }
 
-fn broken(name: &str, breaks: Breaks) -> Arc<dyn Tool> {
+fn broken(name: &str, fails: FailsWhen) -> Arc<dyn Tool> {
     let spec = ToolSpec {
         name: name.to_owned(),
         description: "Breaks.".to_owned(),
         parameters: json!({"type": "object"}),
     };
-    Arc::new(BrokenTool { breaks, spec })
+    Arc::new(BrokenTool { fails, spec })
 }
 
 impl Tool for BrokenTool {
@@ -56,8 +57,8 @@ impl Tool for BrokenTool {
     }
 
     fn validate(&self, arguments: &Value) -> Result<Value, String> {
-        match self.breaks {
-            Breaks::WhenChecked => panic!("broken when checked"),
+        match self.fails {
+            FailsWhen::Checked => panic!("broken when checked"),
             _ => Ok(arguments.clone()),
         }
     }
@@ -67,14 +68,14 @@ impl Tool for BrokenTool {
         _: Value,
         _: &'a ToolContext,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        match self.breaks {
-            Breaks::WhenChecked | Breaks::WhenCalled => panic!("broken when called"),
-            Breaks::Later => Box::pin(async {
+        match self.fails {
+            FailsWhen::Checked | FailsWhen::Called => panic!("broken when called"),
+            FailsWhen::Polled => Box::pin(async {
                 tokio::task::yield_now().await;
                 panic!("broken later")
             }),
-            // Not even an abort ends it.
-            Breaks::ByNeverEnding => Box::pin(std::future::pending()),
+            // An abort does not end it either.
+            FailsWhen::Never => Box::pin(std::future::pending()),
         }
     }
 }
@@ -126,7 +127,7 @@ impl Models for OneModel {
     }
 }
 
-/// Keeps nothing and expands nothing.
+/// Stores nothing and expands nothing.
 struct Plain;
 
 impl Preferences for Plain {
@@ -145,13 +146,13 @@ impl Expander for Plain {
     }
 }
 
-struct Ear {
+struct Recorder {
     events: Mutex<Vec<Event>>,
     settled: mpsc::UnboundedSender<()>,
     started: mpsc::UnboundedSender<()>,
 }
 
-impl Listener for Ear {
+impl Listener for Recorder {
     fn notice(&self, _: u64, event: &Event) {
         self.events.lock().unwrap().push(event.clone());
         match event {
@@ -164,7 +165,7 @@ impl Listener for Ear {
 
 struct Bench {
     session: Handle,
-    ear: Arc<Ear>,
+    recorder: Arc<Recorder>,
     settled: mpsc::UnboundedReceiver<()>,
     started: mpsc::UnboundedReceiver<()>,
 }
@@ -185,7 +186,7 @@ fn bench_with(tool_timeout: Duration, gate: Option<Arc<dyn Gate>>) -> Bench {
         .expect("the built-in model");
     let (settled_sender, settled) = mpsc::unbounded_channel();
     let (started_sender, started) = mpsc::unbounded_channel();
-    let ear = Arc::new(Ear {
+    let recorder = Arc::new(Recorder {
         events: Mutex::default(),
         settled: settled_sender,
         started: started_sender,
@@ -207,10 +208,10 @@ fn bench_with(tool_timeout: Duration, gate: Option<Arc<dyn Gate>>) -> Bench {
             provider: Arc::new(BrokenProvider(AtomicUsize::new(0))),
         }),
         tools: vec![
-            broken("checked", Breaks::WhenChecked),
-            broken("called", Breaks::WhenCalled),
-            broken("later", Breaks::Later),
-            broken("endless", Breaks::ByNeverEnding),
+            broken("checked", FailsWhen::Checked),
+            broken("called", FailsWhen::Called),
+            broken("later", FailsWhen::Polled),
+            broken("endless", FailsWhen::Never),
         ],
         active_tools: ["checked", "called", "later", "endless"]
             .map(str::to_owned)
@@ -227,14 +228,14 @@ fn bench_with(tool_timeout: Duration, gate: Option<Arc<dyn Gate>>) -> Bench {
         },
         preferences: Arc::new(Plain),
         expander: Arc::new(Plain),
-        listeners: vec![Arc::clone(&ear) as Arc<dyn Listener>],
+        listeners: vec![Arc::clone(&recorder) as Arc<dyn Listener>],
         hooks: None,
         gate,
     };
     let (session, _task) = Session::spawn(config);
     Bench {
         session,
-        ear,
+        recorder,
         settled,
         started,
     }
@@ -255,16 +256,18 @@ impl Bench {
             .expect("an idle session takes a prompt");
     }
 
-    /// Says something, waits until nothing more happens, and gives what happened.
-    async fn live(&mut self, text: &str) -> Vec<Event> {
+    /// Sends a prompt, waits until the session is idle, and returns the events.
+    async fn process_prompt(&mut self, text: &str) -> Vec<Event> {
         self.prompt(text).await;
         self.settled.recv().await.expect("it settles");
-        std::mem::take(&mut self.ear.events.lock().unwrap())
+        std::mem::take(&mut self.recorder.events.lock().unwrap())
     }
 
-    /// The session still answers.
-    async fn is_alive(&mut self) {
-        let events = self.live("offline: {\"text\": \"still here\"}").await;
+    /// Checks that the session still answers.
+    async fn assert_alive(&mut self) {
+        let events = self
+            .process_prompt("offline: {\"text\": \"still here\"}")
+            .await;
         ends_once(&events);
         assert_eq!(answer(&events).0, StopReason::Stop);
     }
@@ -276,7 +279,7 @@ fn ends_once(events: &[Event]) {
     assert_eq!(count(|event| matches!(event, Event::AgentEnd { .. })), 1);
 }
 
-/// How the last answer ended.
+/// Returns the stop reason and the error of the last answer.
 fn answer(events: &[Event]) -> (StopReason, Option<String>) {
     let answers = events.iter().rev().filter_map(|event| match event {
         Event::MessageEnd(message) => message.as_assistant().cloned(),
@@ -292,10 +295,10 @@ fn call(tool: &str) -> String {
 }
 
 #[tokio::test]
-async fn l2_a_tool_that_panics_is_a_tool_that_fails() {
+async fn l2_a_tool_that_panics_fails_its_call() {
     let mut bench = bench(Duration::from_secs(600));
     for tool in ["checked", "called", "later"] {
-        let events = bench.live(&call(tool)).await;
+        let events = bench.process_prompt(&call(tool)).await;
         ends_once(&events);
         let failed = events
             .iter()
@@ -304,32 +307,32 @@ async fn l2_a_tool_that_panics_is_a_tool_that_fails() {
         assert_eq!(
             answer(&events).0,
             StopReason::Stop,
-            "{tool}: the model is told"
+            "{tool}: the model sees the error"
         );
-        bench.is_alive().await;
+        bench.assert_alive().await;
     }
 }
 
 #[tokio::test]
-async fn l2_a_provider_that_panics_is_an_answer_that_failed() {
+async fn l2_a_provider_that_panics_produces_a_failed_answer() {
     let mut bench = bench(Duration::from_secs(600));
     for prompt in ["panic at once", "panic later", "end without an end"] {
-        let events = bench.live(prompt).await;
+        let events = bench.process_prompt(prompt).await;
         ends_once(&events);
         let (reason, error) = answer(&events);
         assert_eq!(reason, StopReason::Error, "{prompt}");
         assert!(error.is_some_and(|error| error.len() > 10), "{prompt}");
-        bench.is_alive().await;
+        bench.assert_alive().await;
     }
 }
 
 #[tokio::test]
 async fn l2_a_tool_that_never_ends_is_ended_by_its_time_limit_or_by_an_abort() {
     let mut impatient = bench(Duration::from_millis(200));
-    let events = impatient.live(&call("endless")).await;
+    let events = impatient.process_prompt(&call("endless")).await;
     ends_once(&events);
     assert_eq!(answer(&events).0, StopReason::Stop);
-    impatient.is_alive().await;
+    impatient.assert_alive().await;
 
     let mut bench = bench(Duration::from_secs(600));
     bench.prompt(&call("endless")).await;
@@ -339,13 +342,13 @@ async fn l2_a_tool_that_never_ends_is_ended_by_its_time_limit_or_by_an_abort() {
         .await
         .expect("an abort is answered");
     bench.settled.recv().await.expect("it settles");
-    let events = std::mem::take(&mut *bench.ear.events.lock().unwrap());
+    let events = std::mem::take(&mut *bench.recorder.events.lock().unwrap());
     ends_once(&events);
     assert_eq!(answer(&events).0, StopReason::Aborted);
-    bench.is_alive().await;
+    bench.assert_alive().await;
 }
 
-/// Decides by the name of the tool, and counts how often it is told of a run.
+/// Decides by the name of the tool, and counts the starts and ends of prompts.
 #[derive(Default)]
 struct BrokenGate {
     begun: AtomicUsize,
@@ -378,7 +381,7 @@ impl Gate for BrokenGate {
 }
 
 #[tokio::test]
-async fn l2_a_decision_that_fails_hangs_or_is_no_costs_the_call_alone() {
+async fn l2_a_gate_that_panics_hangs_or_refuses_fails_only_the_call() {
     let gate = Arc::new(BrokenGate::default());
     let hour = Duration::from_secs(3600);
     let mut bench = bench_with(hour, Some(Arc::clone(&gate) as _));
@@ -386,7 +389,7 @@ async fn l2_a_decision_that_fails_hangs_or_is_no_costs_the_call_alone() {
         ("called", "not for you"),
         ("later", "deciding about it failed"),
     ] {
-        let events = bench.live(&call(tool)).await;
+        let events = bench.process_prompt(&call(tool)).await;
         ends_once(&events);
         let output = events.iter().find_map(|event| match event {
             Event::ToolEnd {
@@ -402,7 +405,11 @@ async fn l2_a_decision_that_fails_hangs_or_is_no_costs_the_call_alone() {
                 .as_text()
                 .is_some_and(|text| text.contains(words))
         );
-        assert_eq!(answer(&events).0, StopReason::Stop, "the model is told");
+        assert_eq!(
+            answer(&events).0,
+            StopReason::Stop,
+            "the model sees the error"
+        );
         if tool == "called" {
             assert_eq!(output.details, Some(json!({"why": {}})));
         }
@@ -415,10 +422,10 @@ async fn l2_a_decision_that_fails_hangs_or_is_no_costs_the_call_alone() {
         .await
         .expect("the abort is answered");
     bench.settled.recv().await.expect("it settles");
-    let events = std::mem::take(&mut *bench.ear.events.lock().unwrap());
+    let events = std::mem::take(&mut *bench.recorder.events.lock().unwrap());
     ends_once(&events);
     assert_eq!(answer(&events).0, StopReason::Aborted);
-    bench.is_alive().await;
+    bench.assert_alive().await;
     assert_eq!(gate.begun.load(Ordering::Relaxed), 4);
     assert_eq!(gate.settled.load(Ordering::Relaxed), 4);
 }

@@ -134,7 +134,7 @@ impl<S: Sink> Rpc<S> {
                 // By way of the engine, so that answers come in the order of the lines.
                 let out = self.out.clone();
                 let reply = Reply::new(move |_| out.push(Out::Record(line)));
-                Some((Command::Nothing, reply))
+                Some((Command::Noop, reply))
             }
             Decoded::Command(asked, mut command) => {
                 if let Command::Bash { follower, .. } = &mut command
@@ -174,7 +174,7 @@ impl<S: Sink> Rpc<S> {
                 let out = self.out.clone();
                 let line = EarlyLine::Error { error: &error }.to_vec();
                 let reply = Reply::new(move |_| out.push(Out::Record(line)));
-                (Command::Nothing, reply)
+                (Command::Noop, reply)
             }
         })
     }

@@ -135,7 +135,7 @@ fn line_of(record: String) -> Vec<u8> {
 
 /// Tells extensions that the session ends, and waits a while for what they still do.
 pub(crate) async fn farewell(extensions: &Extensions) {
-    let farewell = Hooks::farewell(extensions);
+    let farewell = Hooks::shutdown(extensions);
     // Who takes longer is left behind.
     let _ = tokio::time::timeout(FAREWELL, farewell).await;
 }

@@ -1,4 +1,4 @@
-//! Going to another place in the session tree, with a summary of the branch that is left.
+//! Navigation to another entry of the session tree, with an optional summary of the abandoned branch.
 
 use std::sync::Arc;
 
@@ -6,33 +6,33 @@ use pinion_message::{Message, Model, Usage};
 use pinion_session::{Edits, Entry, EntryKind, NewEntry, Role, SessionError, Store};
 use tokio_util::sync::CancellationToken;
 
-use super::ask::{Part, Summariser};
-use super::files::Files;
-use super::{Failure, instructions, serialise};
+use super::files::TouchedFiles;
+use super::summariser::{Summariser, SummaryPart};
+use super::{CompactionFailure, instructions, serialise};
 use crate::command::{BranchSummary, Navigation};
 use crate::core::Core;
 use crate::estimate::message_tokens;
 use crate::hooks::{Moment, NavigationChoice, NavigationPlan};
 use crate::{Answer, EngineError, SummaryPurpose};
 
-/// What a branch that was left is introduced with.
+/// The text before the summary of an abandoned branch.
 const PREAMBLE: &str = "The user explored another branch of this conversation and came back. A summary of that branch:\n\n";
 
-/// Where a navigation leads.
-struct Place {
+/// The result of a navigation: the new leaf, and a text for the editor.
+struct NavigationTarget {
     leaf: Option<String>,
-    /// The text of the user's message that was chosen, to be said again.
+    /// The text of the chosen user message, to be edited and sent again.
     text: Option<String>,
 }
 
 impl Core {
-    /// Goes to another entry; what is said next grows from there.
+    /// Makes another entry the current one; new entries become its children.
     pub async fn navigate(
         &self,
         navigation: Navigation,
         cancel: &CancellationToken,
     ) -> Result<Answer, EngineError> {
-        let place = place(&self.state().store, &navigation.target_id)?;
+        let target = navigation_target(&self.state().store, &navigation.target_id)?;
         let old_leaf = self.state().store.leaf().map(str::to_owned);
         if old_leaf.as_deref() == Some(navigation.target_id.as_str()) {
             return Ok(Answer::Navigated {
@@ -63,19 +63,20 @@ impl Core {
             (None, _) => None,
             (Some(_), Some((summary, details))) => Some((summary, details, None)),
             (Some(wanted), None) => {
-                let target = &navigation.target_id;
-                let (summary, files, usage) = self.summarise_branch(target, wanted, cancel).await?;
+                let target_id = &navigation.target_id;
+                let (summary, files, usage) =
+                    self.summarise_branch(target_id, wanted, cancel).await?;
                 Some((summary, Some(files.details()), Some(usage)))
             }
         };
-        self.state().store.set_leaf(place.leaf.as_deref())?;
+        self.state().store.set_leaf(target.leaf.as_deref())?;
         let by_hook = matches!(summary, Some((_, _, None)));
         let mut summary_entry = None;
         if let Some((summary, details, usage)) = summary {
             self.log(NewEntry::BranchSummary {
-                from_id: place.leaf.unwrap_or_else(|| "root".into()),
+                from_id: target.leaf.unwrap_or_else(|| "root".into()),
                 summary,
-                usage: self.recorded(usage),
+                usage: self.usage_to_store(usage),
                 details,
                 from_hook: Some(by_hook),
             });
@@ -97,7 +98,7 @@ impl Core {
         })
         .await;
         Ok(Answer::Navigated {
-            text: place.text,
+            text: target.text,
             cancelled: false,
         })
     }
@@ -122,53 +123,56 @@ impl Core {
         target: &str,
         wanted: &BranchSummary,
         cancel: &CancellationToken,
-    ) -> Result<(String, Files, Usage), EngineError> {
-        let failed = |failure: Failure| EngineError::Compaction(failure.to_string());
+    ) -> Result<(String, TouchedFiles, Usage), EngineError> {
+        let failed = |failure: CompactionFailure| EngineError::Compaction(failure.to_string());
         let model: Arc<Model> = self
             .state()
             .model
             .clone()
-            .ok_or_else(|| failed(Failure::NoModel))?;
+            .ok_or_else(|| failed(CompactionFailure::NoModel))?;
         let budget = model
             .context_window
             .saturating_sub(self.settings.branch_summary_reserve_tokens);
-        let left = left_behind(&self.state().store, target);
-        let messages = within(left, budget);
+        let left = abandoned_messages(&self.state().store, target);
+        let messages = newest_within(left, budget);
         if messages.is_empty() {
             return Err(EngineError::Compaction("No content to summarize".into()));
         }
         let prompt = instructions::branch(&serialise::conversation(&messages), wanted);
         let mut summariser = Summariser::new(self, model, SummaryPurpose::Branch, cancel);
-        let text = summariser.ask(prompt, Part::Branch).await.map_err(failed)?;
-        let mut files = Files::default();
+        let text = summariser
+            .ask(prompt, SummaryPart::Branch)
+            .await
+            .map_err(failed)?;
+        let mut files = TouchedFiles::default();
         files.add_messages(&messages);
         let summary = format!("{PREAMBLE}{text}{}", files.listing());
         Ok((summary, files, summariser.usage))
     }
 }
 
-fn place(store: &Store, target: &str) -> Result<Place, SessionError> {
+fn navigation_target(store: &Store, target: &str) -> Result<NavigationTarget, SessionError> {
     let entry = store
         .entry(target)
         .ok_or_else(|| SessionError::EntryNotFound(target.to_owned()))?;
     let parent = || entry.parent_id().map(ToString::to_string);
     Ok(match (entry.kind(), entry.context_message().as_deref()) {
-        (EntryKind::Message(Role::User), Some(Message::User(user))) => Place {
+        (EntryKind::Message(Role::User), Some(Message::User(user))) => NavigationTarget {
             leaf: parent(),
             text: Some(user.content.joined_text("")),
         },
-        (_, Some(Message::Custom(custom))) => Place {
+        (_, Some(Message::Custom(custom))) => NavigationTarget {
             leaf: parent(),
             text: Some(custom.content.joined_text("")),
         },
-        _ => Place {
+        _ => NavigationTarget {
             leaf: Some(target.to_owned()),
             text: None,
         },
     })
 }
 
-/// How many entries of `old` are on the way to `to`.
+/// Counts the entries at the start of the path `old` that are also on the path to `to`.
 fn shared_length(store: &Store, old: &[&Entry], to: &str) -> usize {
     let new = store.path_to(to);
     old.iter()
@@ -177,21 +181,22 @@ fn shared_length(store: &Store, old: &[&Entry], to: &str) -> usize {
         .count()
 }
 
-/// The messages from the current leaf back to where the way to `to` parts, in order.
-fn left_behind(store: &Store, to: &str) -> Vec<Arc<Message>> {
+/// Returns the messages of the current branch that are not on the path to `to`, without tool results, in order.
+fn abandoned_messages(store: &Store, to: &str) -> Vec<Arc<Message>> {
     let old = store.path();
     let shared = shared_length(store, &old, to);
     let edits = Edits::of(&old);
-    let speaks = |entry: &&&Entry| !entry.is_message_of(Role::ToolResult);
+    let is_not_result = |entry: &&&Entry| !entry.is_message_of(Role::ToolResult);
     old[shared..]
         .iter()
-        .filter(speaks)
+        .filter(is_not_result)
         .filter_map(|entry| edits.message_of(entry))
         .collect()
 }
 
-/// The newest messages that fit, in order; a summary may exceed the budget while most is free.
-fn within(messages: Vec<Arc<Message>>, budget: u64) -> Vec<Arc<Message>> {
+/// Returns the newest messages that fit into `budget` tokens, in order. A summary may exceed the budget if less than nine
+/// tenths of it are used.
+fn newest_within(messages: Vec<Arc<Message>>, budget: u64) -> Vec<Arc<Message>> {
     let mut used = 0;
     let mut kept = Vec::new();
     for message in messages.into_iter().rev() {

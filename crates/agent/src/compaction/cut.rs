@@ -1,48 +1,48 @@
-//! Decides where a conversation is cut: what is summarised and what is kept.
+//! Finds the entry at which a compaction cuts a conversation: everything before it is summarised.
 
 use std::sync::Arc;
 
 use pinion_message::Message;
 use pinion_session::{Edits, Entry, EntryKind, Role};
 
-use super::Failure;
-use super::files::Files;
+use super::CompactionFailure;
+use super::files::TouchedFiles;
 use crate::estimate::message_tokens;
 
-/// What to summarise and what to keep.
+/// The messages to summarise and the first entry to keep.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct CutPlan {
     /// Whole turns to summarise.
     pub history: Vec<Arc<Message>>,
-    /// The beginning of the turn in which the cut lies, if it lies inside one.
+    /// The beginning of the turn that the cut divides; empty if the cut is between two turns.
     pub turn_prefix: Vec<Arc<Message>>,
-    /// The first entry that is kept.
+    /// The id of the first entry to keep.
     pub first_kept: String,
-    /// The summary that stands for everything before the history.
+    /// The summary that replaced everything before the history.
     pub previous_summary: Option<String>,
-    /// Files touched in what is summarised.
-    pub files: Files,
+    /// Files read and changed in the part to summarise.
+    pub files: TouchedFiles,
 }
 
-impl Plan {
-    /// Whether there is nothing to summarise.
+impl CutPlan {
+    /// Reports whether there is nothing to summarise.
     pub fn is_empty(&self) -> bool {
         self.history.is_empty() && self.turn_prefix.is_empty()
     }
 
-    /// Whether the cut lies inside a turn.
+    /// Reports whether the cut is inside a turn.
     pub fn is_split(&self) -> bool {
         !self.turn_prefix.is_empty()
     }
 }
 
 /// Plans a compaction of `path`, keeping about `keep_recent` tokens.
-pub(super) fn plan(path: &[&Entry], keep_recent: u64) -> Result<Plan, Failure> {
+pub(super) fn plan(path: &[&Entry], keep_recent: u64) -> Result<CutPlan, CompactionFailure> {
     let last = path
         .last()
-        .ok_or(Failure::Summary("the session is empty".into()))?;
+        .ok_or(CompactionFailure::Summary("the session is empty".into()))?;
     if last.kind() == EntryKind::Compaction {
-        return Err(Failure::AlreadyCompacted);
+        return Err(CompactionFailure::AlreadyCompacted);
     }
     let previous = path
         .iter()
@@ -66,7 +66,7 @@ pub(super) fn plan(path: &[&Entry], keep_recent: u64) -> Result<Plan, Failure> {
     let history = messages(&path[start..turn_start.unwrap_or(cut)], &edits);
     let turn_prefix = turn_start.map_or_else(Vec::new, |at| messages(&path[at..cut], &edits));
 
-    let mut files = Files::default();
+    let mut files = TouchedFiles::default();
     if let Some(entry) = &previous_entry
         && entry.from_hook != Some(true)
     {
@@ -74,7 +74,7 @@ pub(super) fn plan(path: &[&Entry], keep_recent: u64) -> Result<Plan, Failure> {
     }
     files.add_messages(&history);
     files.add_messages(&turn_prefix);
-    Ok(Plan {
+    Ok(CutPlan {
         history,
         turn_prefix,
         first_kept: path[cut].id().to_string(),
@@ -83,7 +83,7 @@ pub(super) fn plan(path: &[&Entry], keep_recent: u64) -> Result<Plan, Failure> {
     })
 }
 
-/// The first entry to keep.
+/// Returns the index of the first entry to keep.
 fn find_cut(path: &[&Entry], start: usize, keep_recent: u64, edits: &Edits) -> usize {
     let valid = |at: usize| is_cut_point(path[at]);
     let Some(first_valid) = (start..path.len()).find(|&at| valid(at)) else {

@@ -1,4 +1,4 @@
-//! Which files the summarised part read and changed.
+//! The files that the summarised part read and changed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 /// Paths as the model gave them.
 #[derive(Debug, Default)]
-pub(super) struct Files {
+pub(super) struct TouchedFiles {
     read: BTreeSet<String>,
     written: BTreeSet<String>,
     edited: BTreeSet<String>,
 }
 
-impl Files {
+impl TouchedFiles {
     /// Adds the files named in the calls of `messages`.
     pub fn add_messages(&mut self, messages: &[Arc<Message>]) {
         let answers = messages.iter().filter_map(|message| message.as_assistant());
@@ -31,7 +31,7 @@ impl Files {
         }
     }
 
-    /// Adds the files an earlier compaction knew of.
+    /// Adds the files in the details of an earlier compaction.
     pub fn add_details(&mut self, details: Option<&Value>) {
         let add = |member: &str, into: &mut BTreeSet<String>| {
             let paths = details
@@ -44,12 +44,12 @@ impl Files {
         add("modifiedFiles", &mut self.edited);
     }
 
-    /// The `details` of a compaction.
+    /// Returns the `details` of a compaction entry.
     pub fn details(&self) -> Value {
         json!({ "readFiles": self.only_read(), "modifiedFiles": self.modified() })
     }
 
-    /// What was done to files, as who takes part sees it.
+    /// Returns the files by operation, in the form that hooks receive.
     pub fn operations(&self) -> Value {
         json!({
             "read": sorted(&self.read),
@@ -58,7 +58,7 @@ impl Files {
         })
     }
 
-    /// The lists at the end of a summary.
+    /// Returns the lists for the end of a summary.
     pub fn listing(&self) -> String {
         let mut text = String::new();
         for (tag, paths) in [
@@ -82,7 +82,7 @@ impl Files {
     }
 }
 
-/// Sorted as JavaScript sorts strings: by UTF-16 units.
+/// Sorts as JavaScript does: by UTF-16 units.
 fn sorted<'a>(paths: impl IntoIterator<Item = &'a String>) -> Vec<String> {
     let mut paths: Vec<String> = paths.into_iter().cloned().collect();
     paths.sort_by(|left, right| left.encode_utf16().cmp(right.encode_utf16()));

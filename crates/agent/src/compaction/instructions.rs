@@ -1,9 +1,9 @@
-//! What a model is told when it summarises.
+//! The prompts for summaries.
 
 use crate::command::BranchSummary;
 
-/// Who the model is while it summarises.
-pub(super) const ROLE: &str = "You write summaries of conversations between a user and a coding agent. \
+/// The system prompt of a request for a summary.
+pub(super) const SYSTEM_PROMPT: &str = "You write summaries of conversations between a user and a coding agent. \
 You read the conversation you are given and write the summary you are asked for, and nothing else. \
 You do not continue the conversation and you do not answer questions found in it.";
 
@@ -17,7 +17,7 @@ What the user wants to achieve; several goals if there are several.
 
 ## Progress
 ### Done
-- [x] Finished work and changes.
+- [x] FinishedCall work and changes.
 
 ### In Progress
 - [ ] What is being worked on now.
@@ -41,7 +41,7 @@ const CRITICAL_CONTEXT: &str = "## Critical Context
 const BREVITY: &str =
     "Be brief. Keep file paths, names of functions and error messages exactly as they are.";
 
-/// The request for a summary of whole turns.
+/// Returns the prompt for a summary of whole turns.
 pub(super) fn history(
     conversation: &str,
     previous_summary: Option<&str>,
@@ -73,7 +73,7 @@ the summary alone.\n\n",
     prompt
 }
 
-/// The request for a summary of the beginning of a turn whose end is kept.
+/// Returns the prompt for a summary of the beginning of a turn whose end is kept.
 pub(super) fn turn_prefix(conversation: &str) -> String {
     format!(
         "<conversation>\n{conversation}\n</conversation>\n\n\
@@ -93,7 +93,7 @@ Be brief."
     )
 }
 
-/// The request for a summary of a branch that is left.
+/// Returns the prompt for a summary of an abandoned branch.
 pub(super) fn branch(conversation: &str, wanted: &BranchSummary) -> String {
     let mut prompt = format!("<conversation>\n{conversation}\n</conversation>\n\n");
     match wanted {

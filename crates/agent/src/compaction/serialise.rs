@@ -1,4 +1,4 @@
-//! A conversation as plain text for a summariser.
+//! Prints a conversation as plain text for the prompt of a summary.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::convert::{Images, for_model};
 
-/// Tool results are cut at this many characters.
+/// Characters of a tool result that are printed; the rest is left out.
 const RESULT_LIMIT: usize = 2000;
 
-/// The messages as text: one paragraph each, images left out.
+/// Prints one paragraph per message, without images.
 pub(super) fn conversation(messages: &[Arc<Message>]) -> String {
     let mut parts = Vec::new();
     for message in for_model(messages, Images::Sent) {

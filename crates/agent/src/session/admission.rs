@@ -1,4 +1,4 @@
-//! How something said enters a session: past who takes part in it, into a run or a queue.
+//! The way of a prompt or a session change through the hooks into a run, a queue or a replacement.
 
 use std::sync::Arc;
 
@@ -6,32 +6,31 @@ use futures_util::future::BoxFuture;
 use pinion_message::{Block, CustomMessage, Message, UserMessage, now_millis};
 use serde_json::Value;
 
-use super::{Actor, Waiting};
-use crate::hooks::{Input, InputOutcome, Moment, Opening, OpeningChanges, Origin};
+use super::{Actor, WaitingWork};
+use crate::hooks::{Input, InputOutcome, Moment, Origin, RunStart, RunStartChanges};
 use crate::state::Phase;
 use crate::{Answer, Command, Delivery, Disposition, EngineError, Event, Prompt, Reply};
 
-/// Something who takes part must see first.
-pub(super) enum Arrival {
+/// A command that the hooks decide about first.
+pub(super) enum HookedCommand {
     Prompt(Prompt, Reply),
-    /// A change of session.
     Replace(Command, Reply),
 }
 
-/// What who takes part made of it.
-pub(super) enum Admitted {
-    /// It is said, perhaps in other words.
-    Said(Prompt, Reply),
-    /// It was dealt with.
+/// The hooks' decision about a command.
+pub(super) enum HookDecision {
+    /// The prompt continues; hooks may have changed it.
+    Prompt(Prompt, Reply),
+    /// A hook has handled the prompt.
     Handled(Reply),
-    /// The run may start.
-    Opened(Start, Reply),
-    /// The session may be replaced, or not.
+    /// The run starts.
+    Run(RunInput, Reply),
+    /// The session may be replaced (`true`), or a hook refused.
     Replace(Command, Reply, bool),
 }
 
-/// How a run starts.
-pub(super) struct Start {
+/// The messages and the system prompt of a run.
+pub(super) struct RunInput {
     messages: Vec<Arc<Message>>,
     system_prompt: Option<Arc<str>>,
 }
@@ -39,70 +38,72 @@ pub(super) struct Start {
 impl Actor {
     pub(super) fn prompt(&mut self, prompt: Prompt, reply: Reply) {
         if self.core.hooks.is_none() {
-            return self.said(prompt, reply);
+            return self.accept_prompt(prompt, reply);
         }
         if prompt.origin == Origin::Client
             && let Some(command) = self.command(&prompt.text)
         {
-            self.beside.push(Box::pin(async move {
+            self.background.push(Box::pin(async move {
                 command.await;
-                // What it asked of the session begins before it is answered.
+                // Commands that the hook sent start before the prompt is answered.
                 tokio::task::yield_now().await;
                 reply.send(Ok(Answer::Taken(Disposition::Handled)));
             }));
             return;
         }
-        self.arrivals.push_back(Arrival::Prompt(prompt, reply));
-        self.next_arrival();
+        self.hooked_commands
+            .push_back(HookedCommand::Prompt(prompt, reply));
+        self.ask_next_hook();
     }
 
-    /// The command of who takes part that `text` calls.
+    /// Returns the hook command that `text` calls.
     fn command(&self, text: &str) -> Option<BoxFuture<'static, ()>> {
         let (name, arguments) = split_command(text)?;
         self.core.hooks.as_ref()?.command(name, arguments)
     }
 
-    /// Asks first whether the session may be replaced, then stops what goes on for it.
-    pub(super) fn replace_if_permitted(&mut self, command: Command, reply: Reply) {
+    /// Asks the hooks whether the session may be replaced, and only then stops the current work.
+    pub(super) fn ask_to_replace_first(&mut self, command: Command, reply: Reply) {
         if self.core.hooks.is_none() {
             return self.replace_if_possible(command, reply);
         }
-        self.arrivals.push_back(Arrival::Replace(command, reply));
-        self.next_arrival();
+        self.hooked_commands
+            .push_back(HookedCommand::Replace(command, reply));
+        self.ask_next_hook();
     }
 
     fn replace_if_possible(&mut self, command: Command, reply: Reply) {
         match self.core.can_replace(&command) {
-            Ok(()) => self.exclusively(Waiting::Replace(command, reply)),
+            Ok(()) => self.run_exclusively(WaitingWork::Replace(command, reply)),
             Err(error) => reply.send(Err(error)),
         }
     }
 
-    fn next_arrival(&mut self) {
-        while self.arriving.is_none() {
-            match self.arrivals.pop_front() {
+    fn ask_next_hook(&mut self) {
+        while self.hook_decision.is_none() {
+            match self.hooked_commands.pop_front() {
                 None => return,
-                Some(Arrival::Prompt(prompt, reply)) => self.hear(prompt, reply),
-                Some(Arrival::Replace(command, reply)) => self.ask_to_replace(command, reply),
+                Some(HookedCommand::Prompt(prompt, reply)) => self.ask_input_hook(prompt, reply),
+                Some(HookedCommand::Replace(command, reply)) => self.ask_to_replace(command, reply),
             }
         }
     }
 
-    fn hear(&mut self, prompt: Prompt, reply: Reply) {
+    fn ask_input_hook(&mut self, prompt: Prompt, reply: Reply) {
         let hooks = self.core.hook(Moment::Input).cloned();
-        // Those who take part have heard their own words.
+        // Hooks do not see prompts of hooks.
         let Some(hooks) = hooks.filter(|_| prompt.origin == Origin::Client) else {
-            return self.said(prompt, reply);
+            return self.accept_prompt(prompt, reply);
         };
-        self.arriving = Some(Box::pin(async move {
+        self.hook_decision = Some(Box::pin(async move {
             let mut prompt = prompt;
             let input = Input {
                 text: std::mem::take(&mut prompt.text),
                 images: std::mem::take(&mut prompt.images),
             };
             match hooks.input(input).await {
-                InputOutcome::Handled => Admitted::Handled(reply),
-                InputOutcome::Continue { text, images } => Admitted::Said(
+                InputOutcome::Handled => HookDecision::Handled(reply),
+                InputOutcome::Continue { text, images } => HookDecision::Prompt(
                     Prompt {
                         text,
                         images,
@@ -120,20 +121,20 @@ impl Actor {
         let (Some(hooks), Some(change)) = (hooks, change) else {
             return self.replace_if_possible(command, reply);
         };
-        self.arriving = Some(Box::pin(async move {
+        self.hook_decision = Some(Box::pin(async move {
             let permitted = hooks.before_replace(&change).await;
-            Admitted::Replace(command, reply, permitted)
+            HookDecision::Replace(command, reply, permitted)
         }));
     }
 
-    pub(super) fn admit(&mut self, admitted: Admitted) {
-        self.arriving = None;
+    pub(super) fn admit(&mut self, admitted: HookDecision) {
+        self.hook_decision = None;
         match admitted {
-            Admitted::Handled(reply) => reply.send(Ok(Answer::Taken(Disposition::Handled))),
-            Admitted::Said(prompt, reply) => self.said(prompt, reply),
-            Admitted::Opened(start, reply) => self.start_when_free(start, reply),
-            Admitted::Replace(command, reply, true) => self.replace_if_possible(command, reply),
-            Admitted::Replace(command, reply, false) => reply.send(Ok(match command {
+            HookDecision::Handled(reply) => reply.send(Ok(Answer::Taken(Disposition::Handled))),
+            HookDecision::Prompt(prompt, reply) => self.accept_prompt(prompt, reply),
+            HookDecision::Run(start, reply) => self.start_when_free(start, reply),
+            HookDecision::Replace(command, reply, true) => self.replace_if_possible(command, reply),
+            HookDecision::Replace(command, reply, false) => reply.send(Ok(match command {
                 Command::Fork { .. } => Answer::Forked {
                     text: None,
                     cancelled: true,
@@ -141,11 +142,11 @@ impl Actor {
                 _ => Answer::Cancelled(true),
             })),
         }
-        self.next_arrival();
+        self.ask_next_hook();
     }
 
-    /// Queues what was said, or starts a run with it.
-    fn said(&mut self, prompt: Prompt, reply: Reply) {
+    /// Queues a prompt, or starts a run with it.
+    fn accept_prompt(&mut self, prompt: Prompt, reply: Reply) {
         let Prompt {
             text,
             images,
@@ -173,41 +174,41 @@ impl Actor {
             return reply.send(Err(error));
         }
         if let Phase::RetryWait(wait) = phase {
-            // The prompt takes the place of the retry, which ends first.
+            // The prompt replaces the retry, which ends first.
             wait.cancel();
         }
         match self.core.hook(Moment::BeforeRun).cloned() {
             None => {
                 let message = user(blocks, attachments);
-                let start = opened(&self.core, message, OpeningChanges::default());
+                let start = run_input(&self.core, message, RunStartChanges::default());
                 self.start_when_free(start, reply);
             }
             Some(hooks) => {
-                let opening = Opening {
+                let opening = RunStart {
                     prompt: joined_text(&blocks),
                     images: blocks.iter().skip(1).cloned().collect(),
                     system_prompt: self.core.toolbox().system_prompt(),
                 };
                 let core = Arc::clone(&self.core);
-                self.arriving = Some(Box::pin(async move {
+                self.hook_decision = Some(Box::pin(async move {
                     let changes = hooks.before_run(opening).await;
                     let message = user(blocks, attachments);
-                    Admitted::Opened(opened(&core, message, changes), reply)
+                    HookDecision::Run(run_input(&core, message, changes), reply)
                 }));
             }
         }
     }
 
-    fn start_when_free(&mut self, start: Start, reply: Reply) {
+    fn start_when_free(&mut self, start: RunInput, reply: Reply) {
         if self.work.is_some() {
-            self.waiting.push_back(Waiting::Prompt(start, reply));
+            self.waiting.push_back(WaitingWork::Prompt(start, reply));
         } else {
             self.start_prompt(start, reply);
         }
     }
 
-    pub(super) fn start_prompt(&mut self, start: Start, reply: Reply) {
-        self.answer_what_is_over();
+    pub(super) fn start_prompt(&mut self, start: RunInput, reply: Reply) {
+        self.finish_background();
         self.core.release_held_bash();
         reply.send(Ok(Answer::Taken(Disposition::Started)));
         let mut messages = start.messages;
@@ -216,11 +217,11 @@ impl Actor {
             let at = messages.len().min(1);
             messages.splice(at..at, state.next_turn.drain(..));
             state.run_prompt = start.system_prompt;
-            // From here on a second prompt is told that the agent is busy.
+            // From here on a second prompt is rejected as busy.
             state.phase = Phase::Running;
         }
         let core = Arc::clone(&self.core);
-        self.start_work(|cancel| async move { core.live(messages, cancel).await });
+        self.start_work(|cancel| async move { core.process_prompt(messages, cancel).await });
     }
 
     fn expand(&self, text: &str, images: Vec<Block>) -> Vec<Block> {
@@ -262,16 +263,16 @@ impl Actor {
         reply.send(queued.map(|()| Answer::Taken(Disposition::Queued)));
     }
 
-    /// Runs with something said by who takes part.
-    pub(super) fn say_and_run(&mut self, message: CustomMessage, reply: Reply) {
+    /// Starts a run with a message of a hook, or steers the active run with it.
+    pub(super) fn run_custom_message(&mut self, message: CustomMessage, reply: Reply) {
         if let Err(error) = self.core.ready_to_ask() {
             return reply.send(Err(error));
         }
-        let message = self.core.said(message);
+        let message = self.core.stamped(message);
         if self.core.state().is_streaming() {
             return self.queue(message, Delivery::Steer, reply);
         }
-        let start = Start {
+        let start = RunInput {
             messages: vec![message],
             system_prompt: None,
         };
@@ -279,14 +280,18 @@ impl Actor {
     }
 }
 
-fn opened(core: &crate::core::Core, message: Arc<Message>, changes: OpeningChanges) -> Start {
+fn run_input(
+    core: &crate::core::Core,
+    message: Arc<Message>,
+    changes: RunStartChanges,
+) -> RunInput {
     let mut messages = vec![message];
     for mut message in changes.messages {
         message.timestamp = now_millis();
         core.mask.content(&mut message.content);
         messages.push(Arc::new(Message::Custom(message)));
     }
-    Start {
+    RunInput {
         messages,
         system_prompt: changes.system_prompt.map(Into::into),
     }
@@ -304,7 +309,7 @@ fn joined_text(blocks: &[Block]) -> String {
     texts.join("\n")
 }
 
-/// `/name arguments`: the name ends at the first space, the arguments stay as they are.
+/// Splits `/name arguments`. The name ends at the first space; the arguments are not changed.
 fn split_command(text: &str) -> Option<(&str, &str)> {
     let call = text.strip_prefix('/')?;
     Some(call.split_once(' ').unwrap_or((call, "")))

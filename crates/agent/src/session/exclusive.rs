@@ -1,4 +1,4 @@
-//! What needs the session to itself: another session, a summary, another place in the tree.
+//! Work that needs the session for itself: a replacement, a compaction, a navigation.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -9,28 +9,28 @@ use futures_util::FutureExt;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Actor, Waiting, Work};
+use super::{Actor, WaitingWork, Work};
 use crate::core::Core;
 use crate::hooks::{Hooks, Origin};
 use crate::state::Phase;
 use crate::{Answer, Command, CompactionReason, EngineError, Event, Navigation, Reply};
 
-/// How long further commands wait for a change of session, so that commands sent after it apply to the new session. Only
-/// a file system that does not answer takes longer; commands are then served for the current session.
+/// Time that further commands wait for a replacement of the session, so that commands sent after it apply to the new
+/// session. Only a file system that does not answer takes longer; commands then apply to the current session.
 const REPLACE_HOLD: Duration = Duration::from_secs(1);
 
 impl Actor {
-    /// Stops what is going on and does `what` once it has settled.
-    pub(super) fn exclusively(&mut self, what: Waiting) {
+    /// Stops the current work and does `next` when it has ended.
+    pub(super) fn run_exclusively(&mut self, next: WaitingWork) {
         match &self.work {
             Some(work) => {
                 work.cancel.cancel();
                 self.refuse_waiting();
-                self.waiting.push_back(what);
+                self.waiting.push_back(next);
             }
             None => {
-                self.waiting.push_front(what);
-                self.work_is_over();
+                self.waiting.push_front(next);
+                self.finish_work();
             }
         }
     }
@@ -57,7 +57,7 @@ impl Actor {
             let reason = CompactionReason::Manual;
             core.emit(Event::CompactionStart { reason });
             if let Some(hooks) = &core.hooks {
-                // Who asked from there is answered before this can be over.
+                // A hook that requested the compaction receives its answer before the compaction ends.
                 hooks.caught_up().await;
             }
             let result = core
@@ -65,7 +65,7 @@ impl Actor {
                 .await
                 .map(Arc::new);
             core.set_phase(Phase::Between);
-            let cancelled = matches!(result, Err(crate::compaction::Failure::Cancelled));
+            let cancelled = matches!(result, Err(crate::compaction::CompactionFailure::Cancelled));
             core.emit(Event::CompactionEnd {
                 reason,
                 result: result.as_ref().ok().cloned(),
@@ -101,7 +101,7 @@ impl Actor {
         let core = Arc::clone(&self.core);
         let job = Box::pin(async move {
             if work.await.is_err() {
-                core.close_broken_run("the run failed unexpectedly; the session goes on");
+                core.close_broken_run("the run failed unexpectedly; the session continues");
             }
         });
         self.work = Some(Work { job, cancel });
@@ -109,17 +109,16 @@ impl Actor {
 }
 
 impl Core {
-    /// Replaces the session.
     async fn replace(
         &self,
         command: Command,
         cancel: &CancellationToken,
     ) -> Result<Answer, EngineError> {
         let next = self.next_session(command, cancel).await?;
-        self.enter(next)
+        self.switch_to(next)
     }
 
-    /// Replaces the session; the hooks leave the one and enter the other.
+    /// Replaces the session and informs the hooks before and after.
     async fn replace_with_hooks(
         &self,
         mut command: Command,
@@ -139,7 +138,7 @@ impl Core {
         let next = self.next_session(command, cancel).await?;
         let previous = self.state().store.file().map(Into::into);
         hooks.leaving(&change, next.file()).await;
-        let answer = self.enter(next)?;
+        let answer = self.switch_to(next)?;
         if let Some(prepare) = prepare {
             prepare.run().await;
         }

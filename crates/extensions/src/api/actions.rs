@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use pinion_agent::{
-    Answer, Command, Delivery, Desk, Disposition, EngineError, Origin, Prompt, Reply, Saying,
+    Answer, Command, Delivery, Disposition, EngineError, MessageTiming, Origin, Prompt, Reply,
+    SessionApi,
 };
 use pinion_message::{Block, CustomMessage};
 use pinion_tools::Tool;
@@ -114,7 +115,7 @@ impl Inner {
     /// Answers what only a session knows.
     fn answer_from(
         self: &Arc<Self>,
-        desk: &Desk,
+        desk: &SessionApi,
         generation: u64,
         method: &str,
         arguments: &[Value],
@@ -195,7 +196,7 @@ impl Inner {
         commands
     }
 
-    fn send_message(self: &Arc<Self>, desk: &Desk, message: &Value, options: &Value) {
+    fn send_message(self: &Arc<Self>, desk: &SessionApi, message: &Value, options: &Value) {
         const EVENT: &str = "send_message";
         let message: CustomMessage = match serde_json::from_value(message.clone()) {
             Ok(message) => message,
@@ -203,19 +204,19 @@ impl Inner {
         };
         let idle = desk.is_idle() && options["duringRun"] != true;
         let how = match (options["deliverAs"].as_str(), idle) {
-            (Some("nextTurn"), _) => Saying::NextTurn,
+            (Some("nextTurn"), _) => MessageTiming::NextPrompt,
             // What is said while a run is active belongs to it, also when it ends meanwhile.
-            (Some("followUp"), false) => Saying::Queued(Delivery::FollowUp),
-            (_, false) => Saying::Queued(Delivery::Steer),
+            (Some("followUp"), false) => MessageTiming::Queued(Delivery::FollowUp),
+            (_, false) => MessageTiming::Queued(Delivery::Steer),
             (_, true) if options["triggerTurn"] == true => {
-                return self.submit(desk, Command::Say(message), EVENT);
+                return self.submit(desk, Command::CustomPrompt(message), EVENT);
             }
-            (_, true) => Saying::Aside,
+            (_, true) => MessageTiming::Immediate,
         };
-        self.told_if_failed(EVENT, desk.say(message, how));
+        self.told_if_failed(EVENT, desk.send_message(message, how));
     }
 
-    fn send_user_message(self: &Arc<Self>, desk: &Desk, content: &Value, options: &Value) {
+    fn send_user_message(self: &Arc<Self>, desk: &SessionApi, content: &Value, options: &Value) {
         const EVENT: &str = "send_user_message";
         let prompt = prompt_of(content, options);
         let busy = !desk.is_idle() || options["duringRun"] == true;
@@ -233,7 +234,7 @@ impl Inner {
     /// Says something as an extension, or as the user would, and waits for the run that it starts.
     pub(super) async fn say_and_wait(
         self: &Arc<Self>,
-        desk: &Desk,
+        desk: &SessionApi,
         method: &str,
         arguments: &[Value],
     ) -> Result<Value, String> {
@@ -243,7 +244,7 @@ impl Inner {
             "sendUserMessage" => Command::Prompt(prompt_of(said, options)),
             _ if starts && desk.is_idle() => {
                 let message = serde_json::from_value(said.clone());
-                Command::Say(message.map_err(|error| error.to_string())?)
+                Command::CustomPrompt(message.map_err(|error| error.to_string())?)
             }
             _ => {
                 self.send_message(desk, said, options);
@@ -263,7 +264,7 @@ impl Inner {
     }
 
     /// Asks the session; only a failure is told.
-    fn submit(self: &Arc<Self>, desk: &Desk, command: Command, event: &'static str) {
+    fn submit(self: &Arc<Self>, desk: &SessionApi, command: Command, event: &'static str) {
         let inner = Arc::clone(self);
         let reply = Reply::new(move |answer| {
             if let Err(error) = answer {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-use pinion_agent::Desk;
+use pinion_agent::SessionApi;
 use pinion_tools::Tool;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
@@ -46,7 +46,7 @@ pub(super) struct Inner {
     /// Where the program's own work runs.
     pub runtime: Handle,
     script: OnceLock<Script>,
-    desk: OnceLock<Desk>,
+    desk: OnceLock<SessionApi>,
     instances: Mutex<Instances>,
     /// The moments the current instance needs.
     pub wants: AtomicU64,
@@ -248,11 +248,11 @@ impl Inner {
     }
 
     /// The session, once it stands.
-    pub fn desk(&self) -> Option<&Desk> {
+    pub fn desk(&self) -> Option<&SessionApi> {
         self.desk.get()
     }
 
-    pub fn set_desk(&self, desk: Desk) {
+    pub fn set_desk(&self, desk: SessionApi) {
         // A second session with the same extensions is not taken part in.
         let _ = self.desk.set(desk);
     }

@@ -7,10 +7,10 @@ use std::sync::atomic::Ordering;
 
 use futures_util::future::BoxFuture;
 use pinion_agent::{
-    BranchSummary, CompactionChoice, CompactionPlan, CompactionResult, Desk, Event, Hooks, Input,
-    InputOutcome, Moment, NavigationChoice, NavigationPlan, Opening, OpeningChanges, Origin,
-    Replacement, SavedCompaction, SelectionSource, ToolCallResult, ToolGate, ToolRun, UserBash,
-    UserBashOutcome,
+    BranchSummary, CompactionChoice, CompactionPlan, CompactionResult, Event, Hooks, Input,
+    InputOutcome, Moment, NavigationChoice, NavigationPlan, Origin, Replacement, RunStart,
+    RunStartChanges, SavedCompaction, SelectionSource, SessionApi, ToolCallResult, ToolGate,
+    ToolRun, UserBash, UserBashOutcome,
 };
 use pinion_message::{CustomMessage, Message, Model, ThinkingLevel};
 use pinion_tools::ToolOutput;
@@ -27,7 +27,7 @@ use super::{moments, payload};
 const BLOCKED: &str = "Tool execution was blocked";
 
 impl Hooks for Extensions {
-    fn attach(&self, desk: Desk) {
+    fn attach(&self, desk: SessionApi) {
         self.inner.set_desk(desk);
     }
 
@@ -120,7 +120,7 @@ impl Hooks for Extensions {
         })
     }
 
-    fn before_run(&self, opening: Opening) -> BoxFuture<'_, OpeningChanges> {
+    fn before_run(&self, opening: RunStart) -> BoxFuture<'_, RunStartChanges> {
         Box::pin(async move {
             let given = json!({
                 "prompt": opening.prompt,
@@ -140,7 +140,7 @@ impl Hooks for Extensions {
                     Err(error) => self.inner.fault("<runtime>", name, error.to_string()),
                 }
             }
-            OpeningChanges {
+            RunStartChanges {
                 messages,
                 system_prompt: opened.system_prompt,
             }
@@ -410,7 +410,7 @@ impl Hooks for Extensions {
         }))
     }
 
-    fn farewell(&self) -> BoxFuture<'_, ()> {
+    fn shutdown(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             if self.inner.listens("session_shutdown") {
                 let event = json!({"type": "session_shutdown", "reason": "quit"});

@@ -6,8 +6,8 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use pinion_agent::{
-    Answer, BranchSummary, Command, Desk, EngineError, ForkPosition, Navigation, Origin,
-    Preparation, Replacement, Reply,
+    Answer, BranchSummary, Command, EngineError, ForkPosition, Navigation, Origin, Preparation,
+    Replacement, Reply, SessionApi,
 };
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -146,7 +146,7 @@ impl Inner {
         }))
     }
 
-    async fn replace(&self, desk: &Desk, command: Command) -> Result<Value, String> {
+    async fn replace(&self, desk: &SessionApi, command: Command) -> Result<Value, String> {
         let cancelled = match desk.ask(command).await.map_err(words)? {
             Answer::Cancelled(cancelled) | Answer::Forked { cancelled, .. } => cancelled,
             _ => false,
@@ -199,7 +199,7 @@ impl Inner {
     }
 
     /// Reads everything again for the session there is.
-    async fn reload(self: &Arc<Self>, desk: &Desk) -> Result<(), String> {
+    async fn reload(self: &Arc<Self>, desk: &SessionApi) -> Result<(), String> {
         let event = json!({"type": "session_shutdown", "reason": "reload"});
         if self.listens("session_shutdown") {
             self.observe_event("session_shutdown", event.to_string())
@@ -231,7 +231,7 @@ impl Inner {
         let _ = self.load_again(&desk, Bus::New).await;
     }
 
-    async fn load_again(self: &Arc<Self>, desk: &Desk, bus: Bus) -> Result<(), String> {
+    async fn load_again(self: &Arc<Self>, desk: &SessionApi, bus: Bus) -> Result<(), String> {
         let active = desk.active_tools();
         let Some(instance) = self.renew(bus).await else {
             return Err("The extensions could not be loaded.".to_owned());
@@ -331,7 +331,7 @@ fn contributions(list: &Value) -> Vec<Contribution> {
     list.filter_map(one).collect()
 }
 
-async fn navigate(desk: &Desk, options: &Value) -> Result<Value, String> {
+async fn navigate(desk: &SessionApi, options: &Value) -> Result<Value, String> {
     let instructions = options["customInstructions"].as_str().map(str::to_owned);
     let summary = (options["summarize"] == true).then(|| match instructions {
         None => BranchSummary::Default,

@@ -1,6 +1,6 @@
 //! The session file as extensions read it and add to it.
 
-use pinion_agent::Desk;
+use pinion_agent::SessionApi;
 use pinion_message::{Message, ThinkingLevel};
 use pinion_session::{Entry, Store};
 use serde_json::{Map, Value, json};
@@ -13,7 +13,7 @@ impl Inner {
     /// Answers a question about the session file.
     pub(super) fn look_at_session(
         &self,
-        desk: &Desk,
+        desk: &SessionApi,
         arguments: &[Value],
     ) -> Result<Option<Value>, String> {
         let what = text(arguments, 0);
@@ -25,7 +25,11 @@ impl Inner {
     }
 
     /// Adds to the session file; the id of the entry where there is one.
-    pub(super) fn append(&self, desk: &Desk, arguments: &[Value]) -> Result<Option<Value>, String> {
+    pub(super) fn append(
+        &self,
+        desk: &SessionApi,
+        arguments: &[Value],
+    ) -> Result<Option<Value>, String> {
         match text(arguments, 0) {
             "custom" => {
                 let data = arguments.get(2).cloned();
@@ -101,7 +105,7 @@ fn values<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Value {
 }
 
 /// The conversation as the model will see it next, and who is asked.
-fn context(desk: &Desk) -> Value {
+fn context(desk: &SessionApi) -> Value {
     let messages = desk.messages();
     let messages: Vec<&Message> = messages.iter().map(|message| &**message).collect();
     let model = desk

@@ -159,7 +159,7 @@ async fn what_is_left_begins_after_the_entry_that_is_gone_to() {
 async fn the_end_is_announced() {
     let stage = Stage::new(REPLACING).await;
     stage.lines.take();
-    stage.extensions.farewell().await;
+    stage.extensions.shutdown().await;
     assert_eq!(notes(&stage.lines.take()), ["session_shutdown quit 2"]);
 }
 

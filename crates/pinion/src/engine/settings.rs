@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pinion_agent::{Decided, EngineSettings, Steering, ToolOrder};
+use pinion_agent::{EngineSettings, ProjectSwitches, Steering, ToolOrder};
 use pinion_config::{Dirs, Settings};
 use pinion_llm::{CacheRetention, HttpRetry, Timeouts};
 use pinion_message::Mask;
@@ -74,7 +74,7 @@ pub(crate) fn engine_settings(settings: &Settings) -> EngineSettings {
         keep_recent_tokens: compaction.keep_recent_tokens,
         branch_summary_reserve_tokens: settings.branch_summary().reserve_tokens,
         auto_retry: retry.enabled,
-        decided: Decided {
+        project_switches: ProjectSwitches {
             auto_compaction: switch(settings, "compaction.enabled"),
             auto_retry: switch(settings, "retry.enabled"),
         },

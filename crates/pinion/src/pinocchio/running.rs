@@ -129,7 +129,7 @@ impl Running {
             details: None,
             timestamp: 0,
         };
-        match ask(&self.session, Command::Say(message)).await {
+        match ask(&self.session, Command::CustomPrompt(message)).await {
             Ok(_) => Ok(()),
             Err(error) => Err(error.to_string()),
         }

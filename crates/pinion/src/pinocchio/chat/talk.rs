@@ -132,7 +132,7 @@ impl<'a> Talk<'a> {
                 self.when_settled(reply);
             }
             Command::WaitForIdle => self.when_settled(reply),
-            Command::Nothing => reply.done(),
+            Command::Noop => reply.done(),
             command => reply.send(self.view(&command)),
         }
     }
@@ -241,7 +241,7 @@ const ONE_CONVERSATION: &str = "The chat of a command is one conversation withou
 /// Why such a chat cannot do this.
 fn not_here(command: &Command) -> &'static str {
     match command {
-        Command::Queue { .. } | Command::Say { .. } => ONE_AT_A_TIME,
+        Command::Queue { .. } | Command::CustomPrompt { .. } => ONE_AT_A_TIME,
         Command::SetModel { .. } | Command::CycleModel => {
             "The model is chosen when the command starts: leave, and start it with another --profile or --ai-engine."
         }

@@ -1,4 +1,4 @@
-//! Replacing the session: new, switch, fork, clone; names and exports.
+//! Replaces the session (new, switch, fork, clone), and sets names and exports.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,19 +17,19 @@ use crate::{Answer, Command, EngineError, Event, ForkPosition, Replacement};
 /// end.
 const FILE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The session that takes the place of the current one.
-pub(crate) enum Next {
+/// The session that will replace the current one.
+pub(crate) enum NextSession {
     New(Store),
     Opened(Opened),
-    /// The current one, read again.
+    /// The current session, read again from this file.
     Same(PathBuf),
-    /// A part of the current one, and the text that comes next.
+    /// A part of the current session, and the text of the message after that part.
     Forked(Store, String),
     Cloned(Store),
 }
 
-impl Next {
-    /// Where it is stored.
+impl NextSession {
+    /// Returns the path of its file; `None` for a session in memory.
     pub fn file(&self) -> Option<PathBuf> {
         let store = match self {
             Self::Same(path) => return Some(path.clone()),
@@ -41,7 +41,7 @@ impl Next {
 }
 
 impl Core {
-    /// Whether a change of session can be made at all; asked before a run is stopped for it.
+    /// Checks whether a replacement is possible. Called before a run is stopped for it.
     pub fn can_replace(&self, command: &Command) -> Result<(), EngineError> {
         let state = self.state();
         match command {
@@ -65,7 +65,7 @@ impl Core {
         }
     }
 
-    /// What `command` changes the session to.
+    /// Returns the replacement that `command` requests; `None` if there is nothing to clone.
     pub fn replacement(&self, command: &Command) -> Option<Replacement> {
         Some(match command {
             Command::NewSession { .. } => Replacement::New,
@@ -85,7 +85,7 @@ impl Core {
         })
     }
 
-    /// Whether there is such an entry.
+    /// Checks that the entry exists.
     pub fn entry_exists(&self, entry_id: &str) -> Result<(), EngineError> {
         match self.state().store.entry(entry_id) {
             Some(_) => Ok(()),
@@ -100,7 +100,7 @@ impl Core {
         &self,
         command: Command,
         cancel: &CancellationToken,
-    ) -> Result<Next, EngineError> {
+    ) -> Result<NextSession, EngineError> {
         let cwd = Arc::clone(&self.cwd);
         match command {
             Command::NewSession { parent, .. } => {
@@ -111,17 +111,17 @@ impl Core {
                     parent_session: parent,
                 };
                 let created = file_work(cancel, move || Store::create(session)).await?;
-                Ok(Next::New(created?))
+                Ok(NextSession::New(created?))
             }
             Command::SwitchSession { path, .. } => {
                 let path = cwd.join(path);
                 if self.state().store.file() == Some(&*path) {
                     let same = path.clone();
                     file_work(cancel, move || Store::probe(&same)).await?;
-                    return Ok(Next::Same(path));
+                    return Ok(NextSession::Same(path));
                 }
                 let opened = file_work(cancel, move || Store::open(&path, &cwd)).await?;
-                Ok(Next::Opened(opened?))
+                Ok(NextSession::Opened(opened?))
             }
             Command::Fork {
                 entry_id,
@@ -129,23 +129,23 @@ impl Core {
                 ..
             } => {
                 let (unsaved, text) = self.state().store.fork_before(&entry_id)?;
-                Ok(Next::Forked(save(unsaved, cancel).await?, text))
+                Ok(NextSession::Forked(save(unsaved, cancel).await?, text))
             }
             Command::Fork { entry_id, .. } => {
                 let unsaved = self.state().store.fork_at(&entry_id)?;
-                Ok(Next::Cloned(save(unsaved, cancel).await?))
+                Ok(NextSession::Cloned(save(unsaved, cancel).await?))
             }
             _ => {
                 let unsaved = self.state().store.clone_to_leaf()?;
-                Ok(Next::Cloned(save(unsaved, cancel).await?))
+                Ok(NextSession::Cloned(save(unsaved, cancel).await?))
             }
         }
     }
 
-    /// Goes on with `next`.
-    pub fn enter(&self, next: Next) -> Result<Answer, EngineError> {
+    /// Replaces the session by `next`.
+    pub fn switch_to(&self, next: NextSession) -> Result<Answer, EngineError> {
         match next {
-            Next::New(store) => {
+            NextSession::New(store) => {
                 let level = self.state().thinking_level;
                 self.replace_store(store);
                 if self.hooks.is_some() {
@@ -153,20 +153,20 @@ impl Core {
                 }
                 self.log(NewEntry::ThinkingLevelChange(level));
             }
-            Next::Opened(Opened { store, notices }) => {
+            NextSession::Opened(Opened { store, notices }) => {
                 self.replace_store(store);
                 self.report(notices);
                 self.restore_choices();
             }
-            Next::Same(path) => self.reload(&path)?,
-            Next::Forked(store, text) => {
+            NextSession::Same(path) => self.reload(&path)?,
+            NextSession::Forked(store, text) => {
                 self.change_store(store);
                 return Ok(Answer::Forked {
                     text: Some(text),
                     cancelled: false,
                 });
             }
-            Next::Cloned(store) => self.change_store(store),
+            NextSession::Cloned(store) => self.change_store(store),
         }
         Ok(Answer::Cancelled(false))
     }
@@ -181,7 +181,7 @@ impl Core {
         }
     }
 
-    /// Reads the session's own file again: another program may have added to it.
+    /// Reads the session's own file again, because another program may have appended to it.
     fn reload(&self, path: &Path) -> Result<(), EngineError> {
         let placeholder = Store::create(NewSession {
             cwd: (*self.cwd).clone(),
@@ -198,7 +198,7 @@ impl Core {
         Ok(())
     }
 
-    /// Takes model and thinking level from the session that was opened.
+    /// Selects the model and thinking level stored in the session.
     fn restore_choices(&self) {
         let choices = self.state().store.choices();
         if let Some((provider, id)) = &choices.model
@@ -222,7 +222,7 @@ impl Core {
         }
     }
 
-    /// Names the session.
+    /// Sets the name of the session.
     pub fn set_name(&self, name: &str) -> Result<Answer, EngineError> {
         let name = name.trim();
         if name.is_empty() {
@@ -234,7 +234,7 @@ impl Core {
         Ok(Answer::Done)
     }
 
-    /// Names an entry, or takes its name away.
+    /// Sets the label of an entry; `None` removes it.
     pub fn set_label(
         &self,
         entry_id: String,
@@ -248,7 +248,7 @@ impl Core {
         Ok(Answer::Done)
     }
 
-    /// Makes a page to read of the session as it is now.
+    /// Makes an HTML page of the current session.
     pub fn export(&self, path: Option<String>) -> Result<export::Export, EngineError> {
         let (system_prompt, specs) = {
             let toolbox = self.toolbox();
@@ -263,14 +263,14 @@ impl Core {
         Ok(export?)
     }
 
-    /// Writes the page; gives its path as it was named.
+    /// Writes the page and returns its path as the client gave it.
     pub async fn write_export(
         &self,
         export: export::Export,
         cancel: &CancellationToken,
     ) -> Result<Answer, EngineError> {
         let directory = Arc::clone(&self.cwd);
-        let written = in_time(cancel, move || export.write(&directory)).await;
+        let written = with_time_limit(cancel, move || export.write(&directory)).await;
         let written = written
             .map_err(EngineError::Export)?
             .map_err(|error| match error {
@@ -300,7 +300,7 @@ impl Core {
         drop(before);
     }
 
-    /// Tells what was found out about the session file.
+    /// Emits notices about the session file as faults.
     pub fn report(&self, notices: Vec<Notice>) {
         for notice in notices {
             self.emit(Event::Fault {
@@ -327,12 +327,12 @@ async fn file_work<T: Send + 'static>(
     cancel: &CancellationToken,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, EngineError> {
-    let done = in_time(cancel, work).await;
+    let done = with_time_limit(cancel, work).await;
     done.map_err(EngineError::NotReplaced)
 }
 
 /// Runs `work` on another thread for at most [`FILE_TIMEOUT`]. The error is a sentence for people.
-async fn in_time<T: Send + 'static>(
+async fn with_time_limit<T: Send + 'static>(
     cancel: &CancellationToken,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, String> {

@@ -1,4 +1,4 @@
-//! Asking a model for a summary, again where a request fails for a moment.
+//! Requests a summary from a model, with retries.
 
 use std::sync::Arc;
 
@@ -9,28 +9,28 @@ use pinion_message::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Failure, instructions};
+use super::{CompactionFailure, instructions};
 use crate::core::Core;
 use crate::{Event, SummaryPurpose};
 
-/// How long the summary of a branch may be.
+/// Token limit of the summary of a branch.
 const BRANCH_SUMMARY_TOKENS: u64 = 2048;
 
-/// Which summary a request is for.
+/// The kind of summary that a request is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum SummaryPart {
     History,
     TurnPrefix,
     Branch,
 }
 
-/// Who is asked for a summary, why, and what it took so far.
+/// Requests the parts of one summary from a model and adds up their usage.
 pub(super) struct Summariser<'a> {
     pub core: &'a Core,
     pub model: Arc<Model>,
     pub purpose: SummaryPurpose,
     pub cancel: &'a CancellationToken,
-    /// Of all requests made, failed ones included.
+    /// The usage of all requests, including failed ones.
     pub usage: Usage,
 }
 
@@ -50,8 +50,12 @@ impl<'a> Summariser<'a> {
         }
     }
 
-    /// The summary that `prompt` asks for.
-    pub async fn ask(&mut self, prompt: String, part: Part) -> Result<String, Failure> {
+    /// Returns the model's answer to `prompt`.
+    pub async fn ask(
+        &mut self,
+        prompt: String,
+        part: SummaryPart,
+    ) -> Result<String, CompactionFailure> {
         let prompt: Arc<Message> =
             Arc::new(Message::User(UserMessage::now(vec![Block::text(prompt)])));
         let mut attempt = 0;
@@ -66,14 +70,14 @@ impl<'a> Summariser<'a> {
             }
             attempt += 1;
             if !self.pause(attempt, &answer).await {
-                break Err(Failure::Cancelled);
+                break Err(CompactionFailure::Cancelled);
             }
             self.core.emit(Event::SummaryRetryStart(self.purpose));
         };
         if attempt > 0 {
             self.core.emit(Event::SummaryRetryFinished);
         }
-        told(answer?, part)
+        summary_text(answer?, part)
     }
 
     /// The number of retries that a failed request may have.
@@ -86,7 +90,7 @@ impl<'a> Summariser<'a> {
         }
     }
 
-    /// Waits before a request is made again; says whether to go on.
+    /// Waits before a retry. Returns false if the wait was cancelled.
     async fn pause(&self, attempt: u32, failed: &AssistantMessage) -> bool {
         let delay = self.core.retry_delay(attempt);
         self.core.emit(Event::SummaryRetryScheduled {
@@ -105,13 +109,13 @@ impl<'a> Summariser<'a> {
     async fn request(
         &self,
         prompt: &Arc<Message>,
-        part: Part,
-    ) -> Result<AssistantMessage, Failure> {
+        part: SummaryPart,
+    ) -> Result<AssistantMessage, CompactionFailure> {
         let core = self.core;
         let authorization = tokio::select! {
-            () = self.cancel.cancelled() => return Err(Failure::Cancelled),
+            () = self.cancel.cancelled() => return Err(CompactionFailure::Cancelled),
             authorization = core.models.access(&self.model) => {
-                authorization.map_err(Failure::NoKey)?
+                authorization.map_err(CompactionFailure::NoKey)?
             }
         };
         let reserve = core.settings.reserve_tokens as f64;
@@ -121,17 +125,17 @@ impl<'a> Summariser<'a> {
             ..RequestOptions::default()
         };
         match part {
-            Part::History => {
+            SummaryPart::History => {
                 options.max_tokens = Some((reserve * 0.8) as u64);
                 options.reasoning = self.model.reasoning.then_some(ThinkingLevel::High);
             }
-            Part::TurnPrefix => options.max_tokens = Some((reserve * 0.5) as u64),
-            Part::Branch => options.max_tokens = Some(BRANCH_SUMMARY_TOKENS),
+            SummaryPart::TurnPrefix => options.max_tokens = Some((reserve * 0.5) as u64),
+            SummaryPart::Branch => options.max_tokens = Some(BRANCH_SUMMARY_TOKENS),
         }
         authorization.apply(&mut options);
         let request = Request {
             model: Arc::clone(&self.model),
-            system_prompt: Some(instructions::ROLE.into()),
+            system_prompt: Some(instructions::SYSTEM_PROMPT.into()),
             messages: vec![Arc::clone(prompt)],
             tools: Arc::new([]),
             options,
@@ -143,14 +147,14 @@ impl<'a> Summariser<'a> {
                 return Ok(answer);
             }
         }
-        Err(Failure::Summary(
+        Err(CompactionFailure::Summary(
             "the provider's stream ended without a result".into(),
         ))
     }
 }
 
-/// The text of an answer, or why it is none.
-fn told(answer: AssistantMessage, part: Part) -> Result<String, Failure> {
+/// Returns the text of an answer, or the reason for its failure.
+fn summary_text(answer: AssistantMessage, part: SummaryPart) -> Result<String, CompactionFailure> {
     let error = || {
         answer
             .error_message
@@ -158,9 +162,11 @@ fn told(answer: AssistantMessage, part: Part) -> Result<String, Failure> {
             .unwrap_or_else(|| "unknown error".into())
     };
     match (answer.stop_reason, part) {
-        (StopReason::Aborted, _) => Err(Failure::Cancelled),
-        (StopReason::Error, Part::History | Part::Branch) => Err(Failure::Summary(error())),
-        (StopReason::Error, Part::TurnPrefix) => Err(Failure::Prefix(error())),
+        (StopReason::Aborted, _) => Err(CompactionFailure::Cancelled),
+        (StopReason::Error, SummaryPart::History | SummaryPart::Branch) => {
+            Err(CompactionFailure::Summary(error()))
+        }
+        (StopReason::Error, SummaryPart::TurnPrefix) => Err(CompactionFailure::Prefix(error())),
         _ => Ok(answer.joined_text("\n")),
     }
 }

@@ -1,4 +1,4 @@
-//! A session from the side: what takes part in it may look and act at once, from any thread.
+//! The API of a session for hooks: reading and changing it from any thread, also while a run is active.
 
 use std::sync::{Arc, Weak};
 
@@ -11,19 +11,19 @@ use tokio::sync::oneshot;
 
 use crate::core::Core;
 use crate::error::QUEUE_LIMIT;
-use crate::session::Order;
+use crate::session::PendingCommand;
 use crate::{Answer, Command, Delivery, EngineError, Event, Reply};
 
-/// Reaches a session without keeping it alive. When the session is gone, looking gives nothing
-/// and acting fails with [`EngineError::Dropped`].
+/// Access to a session that does not prevent its end. After the session has ended, reads return nothing and changes fail
+/// with [`EngineError::Dropped`].
 #[derive(Clone)]
-pub struct Desk {
+pub struct SessionApi {
     core: Weak<Core>,
-    inbox: mpsc::WeakSender<Order>,
+    inbox: mpsc::WeakSender<PendingCommand>,
 }
 
-impl Desk {
-    pub(crate) fn new(core: &Arc<Core>, inbox: mpsc::WeakSender<Order>) -> Self {
+impl SessionApi {
+    pub(crate) fn new(core: &Arc<Core>, inbox: mpsc::WeakSender<PendingCommand>) -> Self {
         Self {
             core: Arc::downgrade(core),
             inbox,
@@ -34,52 +34,52 @@ impl Desk {
         self.core.upgrade().ok_or(EngineError::Dropped)
     }
 
-    /// Whether no run is active.
+    /// Reports whether no run is active.
     pub fn is_idle(&self) -> bool {
         self.core().is_ok_and(|core| !core.state().is_streaming())
     }
 
-    /// Waits until the agent does nothing by itself.
+    /// Waits until the session is idle.
     pub async fn idle(&self) {
-        // A session that is gone is idle.
+        // A session that has ended is idle.
         let _ = self.ask(Command::WaitForIdle).await;
     }
 
-    /// Whether messages of the user wait in a queue.
+    /// Reports whether messages wait in a queue.
     pub fn has_pending(&self) -> bool {
         self.core().is_ok_and(|core| core.state().has_queued())
     }
 
-    /// Looks at the session file.
+    /// Calls `look` with the session's store, which is locked meanwhile.
     pub fn read<R>(&self, look: impl FnOnce(&Store) -> R) -> Result<R, EngineError> {
         let core = self.core()?;
         let state = core.state();
         Ok(look(&state.store))
     }
 
-    /// The model that is asked.
+    /// Returns the current model.
     pub fn model(&self) -> Option<Arc<Model>> {
         self.core().ok()?.state().model.clone()
     }
 
-    /// The conversation as the model will see it next.
+    /// Returns the conversation as the model will see it next.
     pub fn messages(&self) -> Vec<Arc<Message>> {
         self.core()
             .map(|core| core.messages_view())
             .unwrap_or_default()
     }
 
-    /// How full the context is; `None` without a model.
+    /// Returns the size of the context; `None` without a model.
     pub fn context_usage(&self) -> Option<ContextUsage> {
         self.core().ok()?.context_usage()
     }
 
-    /// What the model is told first.
+    /// Returns the system prompt of the active run, or the default one.
     pub fn system_prompt(&self) -> Option<Arc<str>> {
         Some(self.core().ok()?.effective_prompt())
     }
 
-    /// Appends state that no model sees; the id of the entry.
+    /// Appends data that the model does not see. Returns the id of the entry.
     pub fn append_custom(
         &self,
         custom_type: String,
@@ -99,7 +99,7 @@ impl Desk {
         Ok(id.to_string())
     }
 
-    /// Puts a message into a session that has just been made; nobody is told.
+    /// Appends a message to a session that was just created, without emitting events. Returns the id of the entry.
     pub fn append_message(&self, message: Message) -> Result<String, EngineError> {
         let core = self.core()?;
         let message = Arc::new(message);
@@ -111,7 +111,7 @@ impl Desk {
         Ok(id.to_string())
     }
 
-    /// Names the session; without a name it is taken away.
+    /// Sets the name of the session; an empty one removes it.
     pub fn set_name(&self, name: &str) -> Result<(), EngineError> {
         let core = self.core()?;
         if !name.trim().is_empty() {
@@ -124,51 +124,51 @@ impl Desk {
         Ok(())
     }
 
-    /// Names an entry, or takes its name away.
+    /// Sets the label of an entry; `None` removes it.
     pub fn set_label(&self, entry_id: String, label: Option<String>) -> Result<(), EngineError> {
         self.core()?.set_label(entry_id, label).map(drop)
     }
 
-    /// Sets the level, or the nearest one the model supports.
+    /// Sets the thinking level, or the nearest one that the model supports.
     pub fn set_thinking_level(&self, level: ThinkingLevel) -> Result<(), EngineError> {
         self.core()?.set_thinking_level(level);
         Ok(())
     }
 
-    /// How hard the model thinks.
+    /// Returns the thinking level; `Off` after the session has ended.
     pub fn thinking_level(&self) -> ThinkingLevel {
         self.core()
             .map_or(ThinkingLevel::Off, |core| core.state().thinking_level)
     }
 
-    /// Every tool there is, active or not.
+    /// Returns every tool, active or not.
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
         self.core()
             .map(|core| core.toolbox().all())
             .unwrap_or_default()
     }
 
-    /// The names of the tools the model may call.
+    /// Returns the names of the tools that the model may call.
     pub fn active_tools(&self) -> Vec<String> {
         self.core()
             .map(|core| core.toolbox().active_names())
             .unwrap_or_default()
     }
 
-    /// Chooses the tools the model may call; unknown names are left out.
+    /// Makes exactly these tools active; unknown names are ignored.
     pub fn set_active_tools(&self, names: &[String]) -> Result<(), EngineError> {
         self.core()?.change_tools(|tools| tools.activate(names));
         Ok(())
     }
 
-    /// Adds tools, in the place of those with the same name, and makes them active.
+    /// Adds active tools. A tool replaces one with the same name.
     pub fn add_tools(&self, tools: Vec<Arc<dyn Tool>>) -> Result<(), EngineError> {
         self.core()?.change_tools(|toolbox| toolbox.add(tools));
         Ok(())
     }
 
-    /// Goes back to the tools of `Config` with `extra` added; `active` chooses among them, or all
-    /// that are on by default.
+    /// Restores the tools of [`Config`](crate::Config) and adds `extra`. `active` names the active ones; `None` activates the
+    /// default tools and `extra`.
     pub fn reset_tools(
         &self,
         extra: Vec<Arc<dyn Tool>>,
@@ -183,13 +183,13 @@ impl Desk {
         Ok(())
     }
 
-    /// Makes the system prompt anew: what it is made of has changed.
+    /// Composes the system prompt again, because its sources have changed.
     pub fn refresh_prompt(&self) -> Result<(), EngineError> {
         self.core()?.change_tools(|_| ());
         Ok(())
     }
 
-    /// Tells everyone that something went wrong.
+    /// Emits [`Event::Fault`].
     pub fn fault(&self, source: String, during: String, error: String) {
         if let Ok(core) = self.core() {
             core.emit(Event::Fault {
@@ -200,28 +200,32 @@ impl Desk {
         }
     }
 
-    /// Queues something the user might have said.
-    pub fn queue(&self, mut words: Vec<Block>, delivery: Delivery) -> Result<(), EngineError> {
+    /// Queues a user message.
+    pub fn queue(&self, mut blocks: Vec<Block>, delivery: Delivery) -> Result<(), EngineError> {
         let core = self.core()?;
-        core.mask.blocks(&mut words);
-        core.queue(Arc::new(Message::User(UserMessage::now(words))), delivery)
+        core.mask.blocks(&mut blocks);
+        core.queue(Arc::new(Message::User(UserMessage::now(blocks))), delivery)
     }
 
-    /// Says something without starting a run.
-    pub fn say(&self, message: CustomMessage, how: Saying) -> Result<(), EngineError> {
+    /// Adds a message to the conversation without starting a run.
+    pub fn send_message(
+        &self,
+        message: CustomMessage,
+        timing: MessageTiming,
+    ) -> Result<(), EngineError> {
         let core = self.core()?;
-        let message = core.said(message);
-        match how {
-            Saying::Aside => {
-                // Only what belongs to a run is told to who takes part.
+        let message = core.stamped(message);
+        match timing {
+            MessageTiming::Immediate => {
+                // Hooks receive only events of runs.
                 let start = Event::MessageStart(Arc::clone(&message));
-                core.outlet.tell_listeners(&start);
-                core.keep(&message);
-                core.outlet.tell_listeners(&Event::MessageEnd(message));
+                core.emitter.emit_to_listeners(&start);
+                core.store_message(&message);
+                core.emitter.emit_to_listeners(&Event::MessageEnd(message));
                 Ok(())
             }
-            Saying::Queued(delivery) => core.queue(message, delivery),
-            Saying::NextTurn => {
+            MessageTiming::Queued(delivery) => core.queue(message, delivery),
+            MessageTiming::NextPrompt => {
                 let mut state = core.state();
                 if state.next_turn.len() >= QUEUE_LIMIT {
                     return Err(EngineError::QueueFull);
@@ -232,12 +236,12 @@ impl Desk {
         }
     }
 
-    /// Asks something and does not wait for the answer.
+    /// Sends a command and ignores its answer. Fails if the inbox is full.
     pub fn post(&self, command: Command) -> Result<(), EngineError> {
         self.submit(command, Reply::new(|_| ()))
     }
 
-    /// Asks something; `reply` is answered exactly once.
+    /// Sends a command; `reply` is answered exactly once. Fails if the inbox is full.
     pub fn submit(&self, command: Command, reply: Reply) -> Result<(), EngineError> {
         let inbox = self.inbox.upgrade().ok_or(EngineError::Dropped)?;
         inbox
@@ -245,7 +249,7 @@ impl Desk {
             .map_err(|_| EngineError::Dropped)
     }
 
-    /// Asks something and waits for the answer.
+    /// Sends a command and waits for its answer.
     pub async fn ask(&self, command: Command) -> Result<Answer, EngineError> {
         let (sender, answer) = oneshot::channel();
         let reply = Reply::new(move |result| drop(sender.send(result)));
@@ -257,19 +261,19 @@ impl Desk {
     }
 }
 
-/// When something said by who takes part is heard.
+/// The moment at which a message of a hook enters the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Saying {
-    /// At once, beside any run.
-    Aside,
-    /// By the run that is active, or the next one.
+pub enum MessageTiming {
+    /// At once, independent of any run.
+    Immediate,
+    /// From a queue of the active run, or of the next one.
     Queued(Delivery),
-    /// With the next prompt.
-    NextTurn,
+    /// After the next prompt.
+    NextPrompt,
 }
 
-impl std::fmt::Debug for Desk {
+impl std::fmt::Debug for SessionApi {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Desk")
+        f.write_str("SessionApi")
     }
 }

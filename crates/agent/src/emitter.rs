@@ -1,8 +1,7 @@
-//! Tells what happens: first to who takes part in the session, then to everyone who listens.
+//! Sends events to the hooks of a session and then to its listeners.
 //!
-//! Without anyone who takes part, telling is a function call. Otherwise the events of a run wait
-//! in line until those who take part have dealt with each; the run goes on meanwhile, unless it
-//! asks to wait.
+//! Without hooks, emitting is a function call. With hooks, the events of a run wait in a queue until the hooks have handled
+//! each of them; the run continues meanwhile, unless it calls [`Emitter::drained`].
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -15,31 +14,31 @@ use tokio_util::sync::CancellationToken;
 use crate::hooks::{Hooks, Moment};
 use crate::{Event, Listener};
 
-/// How many events may wait in line before the run waits too.
-const LINE_LIMIT: usize = 256;
+/// Limit on the events that wait for hooks; above it the run waits too.
+const HOOK_QUEUE_LIMIT: usize = 256;
 
-/// Numbers events and gives them to the listeners.
-pub(crate) struct Outlet {
+/// Numbers events and sends them to the listeners.
+pub(crate) struct Emitter {
     /// The number of the last event; holding it orders events from several threads.
     ordinal: Mutex<u64>,
     listeners: Vec<Arc<dyn Listener>>,
-    line: Option<Line>,
+    queue: Option<HookQueue>,
 }
 
-/// Events that wait until those who take part have dealt with them.
-struct Line {
+/// Events that wait for the hooks.
+struct HookQueue {
     hooks: Arc<dyn Hooks>,
     sender: UnboundedSender<Event>,
-    /// How many events wait.
+    /// The number of waiting events.
     length: watch::Sender<usize>,
-    /// Cancelled when what the agent does is aborted.
+    /// Cancelled when the current prompt is aborted.
     cancel: Mutex<CancellationToken>,
 }
 
-/// How long who takes part may go on with an event after the run was aborted.
+/// Time for the hooks to finish an event after the run was aborted.
 const ABORT_GRACE: Duration = Duration::from_secs(3);
 
-impl Line {
+impl HookQueue {
     fn cancel(&self) -> MutexGuard<'_, CancellationToken> {
         self.cancel.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -57,82 +56,82 @@ impl Line {
     }
 }
 
-/// Takes the events of the line one by one.
-pub(crate) type LineEnd = UnboundedReceiver<Event>;
+/// The receiving end of the hook queue.
+pub(crate) type HookQueueReceiver = UnboundedReceiver<Event>;
 
-impl Outlet {
+impl Emitter {
     pub fn new(
         listeners: Vec<Arc<dyn Listener>>,
         hooks: Option<Arc<dyn Hooks>>,
-    ) -> (Self, Option<LineEnd>) {
-        let (line, end) = match hooks {
+    ) -> (Self, Option<HookQueueReceiver>) {
+        let (queue, end) = match hooks {
             None => (None, None),
             Some(hooks) => {
                 #[allow(
                     clippy::disallowed_methods,
-                    reason = "the run waits for room before progress and drains the line between turns"
+                    reason = "the run waits for room before progress and drains the queue between turns"
                 )]
                 let (sender, end) = unbounded_channel();
                 let length = watch::Sender::new(0);
-                let line = Line {
+                let queue = HookQueue {
                     hooks,
                     sender,
                     length,
                     cancel: Mutex::default(),
                 };
-                (Some(line), Some(end))
+                (Some(queue), Some(end))
             }
         };
-        let outlet = Self {
+        let emitter = Self {
             ordinal: Mutex::new(0),
             listeners,
-            line,
+            queue,
         };
-        (outlet, end)
+        (emitter, end)
     }
 
-    /// Tells what happened, in its turn.
+    /// Sends an event to the hooks, if they want it, and then to the listeners. Waits for nothing.
     pub fn emit(&self, event: Event) {
         let mut ordinal = self.ordinal();
-        if let Some(line) = &self.line
+        if let Some(queue) = &self.queue
             && !overtakes(&event)
         {
-            let wanted = moment(&event).is_some_and(|moment| line.hooks.wants(moment));
-            if wanted || *line.length.borrow() > 0 {
-                line.length.send_modify(|length| *length += 1);
+            let wanted = moment(&event).is_some_and(|moment| queue.hooks.wants(moment));
+            if wanted || *queue.length.borrow() > 0 {
+                queue.length.send_modify(|length| *length += 1);
                 // The receiver lives as long as the session.
-                let _ = line.sender.send(event);
+                let _ = queue.sender.send(event);
                 return;
             }
         }
-        self.tell(&mut ordinal, &event);
+        self.deliver(&mut ordinal, &event);
     }
 
-    /// Tells the listeners alone: those who take part know already.
-    pub fn tell_listeners(&self, event: &Event) {
-        self.tell(&mut self.ordinal(), event);
+    /// Sends an event to the listeners only, without waiting for queued events.
+    pub fn emit_to_listeners(&self, event: &Event) {
+        self.deliver(&mut self.ordinal(), event);
     }
 
     fn ordinal(&self) -> MutexGuard<'_, u64> {
         self.ordinal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tell(&self, ordinal: &mut u64, event: &Event) {
+    fn deliver(&self, ordinal: &mut u64, event: &Event) {
         *ordinal += 1;
         for listener in &self.listeners {
             listener.notice(*ordinal, event);
         }
     }
 
-    /// Lets those who take part deal with each event, then tells the listeners. Once the session is
-    /// stopped for good, only the listeners are told. Ends when the session is `over`.
-    pub async fn serve_line(
+    /// Sends each queued event to the hooks and, when they have handled it, to the listeners. Once `stop` is cancelled, only
+    /// the listeners receive events. Ends when `over` is cancelled.
+    pub async fn serve_hook_queue(
         &self,
-        mut end: LineEnd,
+        mut end: HookQueueReceiver,
         stop: CancellationToken,
         over: CancellationToken,
     ) {
-        let Some(line) = &self.line else { return };
+        let Some(queue) = &self.queue else { return };
         loop {
             let event = tokio::select! {
                 biased;
@@ -140,39 +139,39 @@ impl Outlet {
                 () = over.cancelled() => None,
             };
             let Some(event) = event else { return };
-            if moment(&event).is_some_and(|moment| line.hooks.wants(moment)) {
+            if moment(&event).is_some_and(|moment| queue.hooks.wants(moment)) {
                 tokio::select! {
                     biased;
                     () = stop.cancelled() => {}
-                    () = line.observe(&event) => {}
+                    () = queue.observe(&event) => {}
                 }
             }
             let mut ordinal = self.ordinal();
-            self.tell(&mut ordinal, &event);
-            line.length.send_modify(|length| *length -= 1);
+            self.deliver(&mut ordinal, &event);
+            queue.length.send_modify(|length| *length -= 1);
         }
     }
 
-    /// What follows is aborted by `cancel`.
-    pub fn guard(&self, cancel: CancellationToken) {
-        if let Some(line) = &self.line {
-            *line.cancel() = cancel;
+    /// Sets the token that aborts the handling of further events.
+    pub fn set_cancel(&self, cancel: CancellationToken) {
+        if let Some(queue) = &self.queue {
+            *queue.cancel() = cancel;
         }
     }
 
-    /// Waits until nothing is left in line, or the work is stopped.
+    /// Waits until the hook queue is empty, or until `cancel` is cancelled.
     pub async fn drained(&self, cancel: &CancellationToken) {
         self.at_most(0, cancel).await;
     }
 
-    /// Returns true if every listener has room for more progress.
+    /// Reports whether every listener and the hook queue have room for more progress.
     pub fn has_room(&self) -> bool {
-        let line = self.line.as_ref();
+        let queue = self.queue.as_ref();
         self.listeners.iter().all(|listener| listener.has_room())
-            && line.is_none_or(|line| *line.length.borrow() <= LINE_LIMIT)
+            && queue.is_none_or(|queue| *queue.length.borrow() <= HOOK_QUEUE_LIMIT)
     }
 
-    /// Waits until every listener can take more progress, or the work is stopped.
+    /// Waits until every listener and the hook queue have room for more progress, or until `cancel` is cancelled.
     pub async fn room(&self, cancel: &CancellationToken) {
         for listener in &self.listeners {
             if !listener.has_room() {
@@ -182,17 +181,17 @@ impl Outlet {
                 }
             }
         }
-        self.at_most(LINE_LIMIT, cancel).await;
+        self.at_most(HOOK_QUEUE_LIMIT, cancel).await;
     }
 
     fn at_most<'a>(&'a self, limit: usize, cancel: &'a CancellationToken) -> BoxFuture<'a, ()> {
-        let Some(line) = &self.line else {
+        let Some(queue) = &self.queue else {
             return Box::pin(std::future::ready(()));
         };
-        if *line.length.borrow() <= limit {
+        if *queue.length.borrow() <= limit {
             return Box::pin(std::future::ready(()));
         }
-        let mut length = line.length.subscribe();
+        let mut length = queue.length.subscribe();
         Box::pin(async move {
             tokio::select! {
                 _ = length.wait_for(|length| *length <= limit) => {}
@@ -202,7 +201,7 @@ impl Outlet {
     }
 }
 
-/// Which moment an event of a run is.
+/// Returns the moment of an event that hooks can observe.
 fn moment(event: &Event) -> Option<Moment> {
     Some(match event {
         Event::AgentStart => Moment::AgentStart,
@@ -220,7 +219,7 @@ fn moment(event: &Event) -> Option<Moment> {
     })
 }
 
-/// Whether an event answers something a client did, and so does not wait for a run.
+/// Reports whether an event skips the hook queue, because a client's command caused it and not the run.
 fn overtakes(event: &Event) -> bool {
     matches!(
         event,
