@@ -60,7 +60,6 @@ const UNFINISHED: &[&str] = &[
     "crates/llm",
     "crates/pi",
     "crates/pinion",
-    "crates/session",
     "crates/testkit",
     "crates/tools",
     "xtask",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pinion_session::{
-    Entry, NewEntry, NewSession, Notice, Opened, Role, SessionError, Store, Unsaved, export,
+    Entry, NewEntry, NewSession, Notice, Opened, Role, SessionError, Store, UnsavedSession, export,
 };
 use pinion_tools::{NoResult, in_node_words, run_blocking};
 use tokio_util::sync::CancellationToken;
@@ -313,7 +313,7 @@ impl Core {
 }
 
 /// Writes the file of a session that was made from the current one. A cancelled call writes nothing if it has not begun to.
-async fn save(unsaved: Unsaved, cancel: &CancellationToken) -> Result<Store, EngineError> {
+async fn save(unsaved: UnsavedSession, cancel: &CancellationToken) -> Result<Store, EngineError> {
     let cancelled = cancel.clone();
     let saving = move || (!cancelled.is_cancelled()).then(|| unsaved.save());
     match file_work(cancel, saving).await? {

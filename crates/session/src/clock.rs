@@ -6,18 +6,18 @@ use pinion_message::Millis;
 
 static PRINTER: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
 
-/// `2026-01-31T18:56:25.478Z`. Times no calendar can hold print as the epoch.
+/// Prints a time like `2026-01-31T18:56:25.478Z`. Times out of the calendar's range print as the epoch.
 pub(crate) fn iso(millis: Millis) -> String {
     let time = Timestamp::from_millisecond(millis).unwrap_or(Timestamp::UNIX_EPOCH);
     PRINTER.timestamp_to_string(&time)
 }
 
-/// The same time as part of a file name: no `:` and no `.`.
+/// Replaces `:` and `.` by `-`, for use in a file name.
 pub(crate) fn for_file_name(iso: &str) -> String {
     iso.replace([':', '.'], "-")
 }
 
-/// The milliseconds of an ISO time, if it is one.
+/// Parses an ISO time into milliseconds since the epoch.
 pub(crate) fn millis(iso: &str) -> Option<Millis> {
     iso.parse::<Timestamp>().ok().map(Timestamp::as_millisecond)
 }

@@ -1,4 +1,4 @@
-//! The conversation a model would see from one entry of the tree.
+//! The conversation that a model sees at one entry of the tree.
 
 use std::sync::Arc;
 
@@ -7,15 +7,15 @@ use serde::Deserialize;
 
 use crate::edits::Edits;
 use crate::entry::{Body, Entry, EntryId, EntryKind, Role};
-use crate::stored::{Found, go_through};
+use crate::stored_line::{LineSource, for_each_line};
 use crate::{decode, json};
 
-/// What the path from the root to a leaf adds up to.
+/// The conversation and the choices on the path from the root to a leaf.
 #[derive(Debug, Clone, Default)]
 pub struct Context {
-    /// The messages, compaction and edits applied.
+    /// The messages, with compactions and edits applied.
     pub messages: Vec<Arc<Message>>,
-    /// For each message, the entry it comes from.
+    /// The id of the entry of each message.
     pub entry_ids: Vec<EntryId>,
     /// The last thinking level on the path; `None` if there was none.
     pub thinking_level: Option<ThinkingLevel>,
@@ -49,16 +49,16 @@ struct AnswerModel {
     model: String,
 }
 
-/// Model and thinking level at a leaf, known without reading the conversation.
+/// Model and thinking level at a leaf. Reading them does not read the messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Choices {
+pub struct SessionChoices {
     /// The last thinking level on the path; `None` if there was none.
     pub thinking_level: Option<ThinkingLevel>,
     /// Provider and model id of the last model change or answer on the path.
     pub model: Option<(String, String)>,
 }
 
-impl Choices {
+impl SessionChoices {
     pub(crate) fn of(path: &[&Entry]) -> Self {
         Self {
             thinking_level: path.iter().rev().find_map(|entry| level(entry)),
@@ -68,12 +68,12 @@ impl Choices {
 }
 
 impl Context {
-    /// Adds up a path from root to leaf.
+    /// Reads a path from root to leaf.
     pub(crate) fn of(path: &[&Entry]) -> Self {
-        let Choices {
+        let SessionChoices {
             thinking_level,
             model,
-        } = Choices::of(path);
+        } = SessionChoices::of(path);
         let mut context = Self {
             thinking_level,
             model,
@@ -106,9 +106,9 @@ impl Context {
     fn extend(&mut self, entries: &[&Entry], edits: &Edits) {
         for (entry, part) in entries.iter().zip(parts(entries)) {
             match part {
-                Part::Message(message) => self.push(entry, message, edits),
-                Part::Unreadable => self.unreadable.push(entry.id.clone()),
-                Part::Nothing => {}
+                ContextPart::Message(message) => self.push(entry, message, edits),
+                ContextPart::Unreadable => self.unreadable.push(entry.id.clone()),
+                ContextPart::Nothing => {}
             }
         }
     }
@@ -122,82 +122,87 @@ impl Context {
 }
 
 impl Entry {
-    /// The message this entry puts into the conversation, if it does and can be read. For what a model may see of it,
-    /// ask [`Edits::message_of`].
+    /// Returns the message that this entry adds to the conversation, before edits; see [`Edits::message_of`]. `None` if it adds
+    /// none or cannot be read.
     pub fn context_message(&self) -> Option<Arc<Message>> {
         match part(self) {
-            Part::Message(message) => Some(message),
-            Part::Unreadable | Part::Nothing => None,
+            ContextPart::Message(message) => Some(message),
+            ContextPart::Unreadable | ContextPart::Nothing => None,
         }
     }
 }
 
-/// What one entry adds to a conversation.
-enum Part {
+/// The contribution of one entry to a conversation.
+enum ContextPart {
     Message(Arc<Message>),
     Unreadable,
     Nothing,
 }
 
-impl From<Message> for Part {
+impl From<Message> for ContextPart {
     fn from(message: Message) -> Self {
         Self::Message(Arc::new(message))
     }
 }
 
-/// Reads the entries of a path, with help from other processors if it is much.
-fn parts(entries: &[&Entry]) -> Vec<Part> {
-    const MUCH: usize = 1 << 20;
+/// Reads the entries of a path, on several threads if they are large.
+fn parts(entries: &[&Entry]) -> Vec<ContextPart> {
+    /// Bytes of lines per thread.
+    const PARALLEL_BYTES: usize = 1 << 20;
     let bytes: usize = entries.iter().map(|entry| entry.line_length()).sum();
-    if bytes < MUCH {
-        return share_of(entries);
+    if bytes < PARALLEL_BYTES {
+        return parts_of(entries);
     }
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let hands = processors.min(4).min(bytes / MUCH + 1);
-    let share = entries.len().div_ceil(hands).max(1);
+    let threads = processors.min(4).min(bytes / PARALLEL_BYTES + 1);
+    let share = entries.len().div_ceil(threads).max(1);
     std::thread::scope(|scope| {
         let mut shares = entries.chunks(share);
         let own = shares.next().unwrap_or_default();
         let others: Vec<_> = shares
             .map(|share| {
                 let thread = std::thread::Builder::new();
-                (share, thread.spawn_scoped(scope, move || share_of(share)))
+                (share, thread.spawn_scoped(scope, move || parts_of(share)))
             })
             .collect();
-        let mut parts = share_of(own);
+        let mut parts = parts_of(own);
         for (share, thread) in others {
             let done = thread.ok().and_then(|thread| thread.join().ok());
-            parts.extend(done.unwrap_or_else(|| share_of(share)));
+            parts.extend(done.unwrap_or_else(|| parts_of(share)));
         }
         parts
     })
 }
 
-fn share_of(entries: &[&Entry]) -> Vec<Part> {
+fn parts_of(entries: &[&Entry]) -> Vec<ContextPart> {
     let mut parts = Vec::with_capacity(entries.len());
-    go_through(entries.iter().copied(), |entry, found| {
-        parts.push(match found {
-            Found::Kept => part(entry),
-            Found::Read(line) => decode::message(line).map_or(Part::Unreadable, Part::from),
-            Found::Lost => Part::Unreadable,
+    for_each_line(entries.iter().copied(), |entry, source| {
+        parts.push(match source {
+            LineSource::InMemory => part(entry),
+            LineSource::Read(line) => {
+                decode::message(line).map_or(ContextPart::Unreadable, ContextPart::from)
+            }
+            LineSource::Lost => ContextPart::Unreadable,
         });
     });
     parts
 }
 
-fn part(entry: &Entry) -> Part {
+fn part(entry: &Entry) -> ContextPart {
     let message = match (&entry.body, entry.kind) {
         (_, EntryKind::Message(_)) => {
-            return entry.message().map_or(Part::Unreadable, Part::Message);
+            return entry
+                .message()
+                .map_or(ContextPart::Unreadable, ContextPart::Message);
         }
         (Body::Line(line), EntryKind::CustomMessage) => decode::custom_message(line),
         (Body::Line(line), EntryKind::BranchSummary) => {
-            return decode::branch_summary(line).map_or(Part::Nothing, Part::from);
+            return decode::branch_summary(line).map_or(ContextPart::Nothing, ContextPart::from);
         }
         (_, EntryKind::Damaged) => None,
-        _ => return Part::Nothing,
+        _ => return ContextPart::Nothing,
     };
-    message.map_or(Part::Unreadable, Part::from)
+    message.map_or(ContextPart::Unreadable, ContextPart::from)
 }
 
 fn level(entry: &Entry) -> Option<ThinkingLevel> {

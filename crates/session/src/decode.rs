@@ -1,8 +1,8 @@
-//! Stored lines to messages: quick, and forgiving towards other writers.
+//! Parses stored lines into messages, fast and with tolerance for other writers.
 //!
-//! The types of `pinion-message` describe what we write. Here one flat record takes whatever any
-//! version wrote: unknown members and block types are passed over, missing ones get a default,
-//! numbers may be fractions. Reading flat also avoids the buffering a tagged enum would need.
+//! The types of `pinion-message` describe the messages that pinion writes. Here one flat record accepts those of any version:
+//! unknown members and block types are ignored, missing ones get a default, numbers may be fractions. A flat record also
+//! avoids the buffering that a tagged enum needs.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::{clock, json};
 
-/// A string that is borrowed from the line where it holds no escapes.
+/// A string that is borrowed from the line if it has no escapes.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct Text<'a>(pub Cow<'a, str>);
 
@@ -44,7 +44,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     }
 }
 
-/// A whole number, also where another writer left a fraction or `null`.
+/// Parses a whole number; accepts a fraction, `null` and an ISO time too.
 pub(crate) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
     struct WholeVisitor;
     impl Visitor<'_> for WholeVisitor {
@@ -96,7 +96,7 @@ struct TimeLine<'a> {
     timestamp: Option<Text<'a>>,
 }
 
-/// Every member any kind of message has.
+/// The members of all kinds of messages.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct FlatMessage {
@@ -163,7 +163,7 @@ struct FlatCost {
     total: f64,
 }
 
-/// Every member any kind of block has.
+/// The members of all kinds of blocks.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct FlatBlock {
@@ -226,27 +226,27 @@ impl<'de> Deserialize<'de> for FlatContent {
     }
 }
 
-/// The message of a `message` line.
+/// Parses the message of a `message` line.
 pub(crate) fn message(line: &[u8]) -> Option<Message> {
     json::from_slice::<MessageLine>(line)?
         .message
         .into_message()
 }
 
-/// The time a line says it was appended.
+/// Parses the time at which a line was appended.
 pub(crate) fn timestamp(line: &[u8]) -> Option<Millis> {
     let line: TimeLine<'_> = serde_json::from_slice(line).ok()?;
     clock::millis(&line.timestamp?.0)
 }
 
-/// The custom message of a `custom_message` line.
+/// Parses the message of a `custom_message` line.
 pub(crate) fn custom_message(line: &[u8]) -> Option<Message> {
     let mut flat: FlatMessage = json::from_slice(line)?;
     flat.role = "custom".to_owned();
     flat.into_message()
 }
 
-/// The branch summary of a `branch_summary` line; `None` if it says nothing.
+/// Parses the message of a `branch_summary` line; `None` if the summary is empty.
 pub(crate) fn branch_summary(line: &[u8]) -> Option<Message> {
     let mut flat: FlatMessage = json::from_slice(line)?;
     flat.role = "branchSummary".to_owned();
@@ -295,7 +295,7 @@ impl FlatBlock {
                     .arguments
                     .unwrap_or_else(|| Value::Object(Default::default())),
                 thought_signature: self.thought_signature,
-                // Said when it happened; clients of other dialects would not know it.
+                // Reported when it happened; clients of other dialects do not have this member.
                 arguments_error: None,
             }),
             _ => return None,
@@ -399,7 +399,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_we_write_is_read_back_equal() {
+    fn written_messages_are_read_back_equal() {
         let messages = [
             r#"{"role":"user","content":"hi","timestamp":1}"#,
             r#"{"role":"user","content":[{"type":"text","text":"a"},{"type":"image","data":"AA==","mimeType":"image/png"}],"timestamp":1}"#,
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_write_is_read_as_far_as_it_goes() {
+    fn unknown_members_of_other_writers_are_ignored() {
         let line = br#"{"message":{"role":"assistant","content":[{"type":"new","x":1},{"type":"text","text":"t"}],"usage":{"input":1.0,"cost":{"total":null}},"stopReason":"pending","timestamp":1.5}}"#;
         let Some(Message::Assistant(read)) = message(line) else {
             panic!("not read")

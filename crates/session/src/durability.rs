@@ -1,9 +1,9 @@
-//! When appended bytes reach the disk itself.
+//! Syncs session files to the disk in the background.
 //!
-//! An append is a `write(2)`: it survives the end of this process, however it ends. To survive
-//! power loss as well, one background thread calls `fdatasync`: at the latest [`INTERVAL`] after the
-//! first unsynced append, and at once when asked. Appends and requests that arrive while it works
-//! share its next call. The thread starts with the first append and ends with the process.
+//! An append is a `write(2)`, which survives the end of this process in every case. For power loss, one background thread
+//! calls `fdatasync`: at most [`SYNC_INTERVAL`] after the first unsynced append, and at once on request. Appends and
+//! requests that arrive while it works share its next call. The thread starts with the first append and ends with the
+//! process.
 
 use std::fs::File;
 use std::io;
@@ -13,29 +13,29 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What power loss can take away at most, as long as the disk keeps up.
-pub const INTERVAL: Duration = Duration::from_secs(1);
+/// The age of the newest appends that power loss can destroy, unless the disk is slower.
+pub const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A file whose appends are made durable in the background.
 #[derive(Debug)]
 pub(crate) struct DurableFile {
     pub(crate) file: Arc<File>,
-    /// Something was written since the last sync.
+    /// Bytes were written since the last sync.
     dirty: AtomicBool,
     /// A sync without delay was requested since the last sync.
     urgent: AtomicBool,
-    /// The directory still has to be synced, because the file is new in it.
+    /// The directory to sync, because the file is new in it.
     new_in: Mutex<Option<PathBuf>>,
-    /// The last sync failed; told once.
+    /// The error of the last background sync, until it is reported.
     failure: Mutex<Option<io::Error>>,
 }
 
-enum Job {
+enum SyncJob {
     Soon(Arc<DurableFile>),
     Now(Arc<DurableFile>),
 }
 
-static THREAD: OnceLock<Option<Sender<Job>>> = OnceLock::new();
+static THREAD: OnceLock<Option<Sender<SyncJob>>> = OnceLock::new();
 
 impl DurableFile {
     pub(crate) fn new(file: File, new_in: Option<PathBuf>) -> Arc<Self> {
@@ -48,21 +48,21 @@ impl DurableFile {
         })
     }
 
-    /// Notes an append; it is synced within [`INTERVAL`].
+    /// Records an append; it is synced within [`SYNC_INTERVAL`].
     pub(crate) fn written(self: &Arc<Self>) {
         if !self.dirty.swap(true, Ordering::AcqRel) {
-            send(Job::Soon(Arc::clone(self)));
+            send(SyncJob::Soon(Arc::clone(self)));
         }
     }
 
-    /// Asks for a sync now, without waiting for it.
+    /// Requests a sync now and does not wait for it.
     pub(crate) fn sync_soon(self: &Arc<Self>) {
         if self.dirty.load(Ordering::Acquire) && !self.urgent.swap(true, Ordering::AcqRel) {
-            send(Job::Now(Arc::clone(self)));
+            send(SyncJob::Now(Arc::clone(self)));
         }
     }
 
-    /// Syncs and waits.
+    /// Syncs the file, and its directory if the file is new. Blocks.
     pub(crate) fn sync_and_wait(&self) -> io::Result<()> {
         self.dirty.store(false, Ordering::Release);
         self.file.sync_data()?;
@@ -77,7 +77,7 @@ impl DurableFile {
         }
     }
 
-    /// The failure of a background sync, once.
+    /// Returns the error of a background sync once.
     pub(crate) fn take_failure(&self) -> Option<io::Error> {
         self.failure
             .lock()
@@ -95,7 +95,7 @@ impl DurableFile {
     }
 }
 
-fn send(job: Job) {
+fn send(job: SyncJob) {
     let thread = THREAD.get_or_init(|| {
         #[allow(
             clippy::disallowed_methods,
@@ -109,13 +109,13 @@ fn send(job: Job) {
         Some(sender) => sender.send(job).err().map(|error| error.0),
         None => Some(job),
     };
-    // Without a thread the caller waits: slow is better than lost.
-    if let Some(Job::Now(file) | Job::Soon(file)) = unsent {
+    // Without a thread the caller syncs itself, which is slow but loses nothing.
+    if let Some(SyncJob::Now(file) | SyncJob::Soon(file)) = unsent {
         file.sync_if_dirty();
     }
 }
 
-fn run(jobs: &mpsc::Receiver<Job>) {
+fn run(jobs: &mpsc::Receiver<SyncJob>) {
     let mut waiting: Vec<(Instant, Arc<DurableFile>)> = Vec::new();
     loop {
         let next = waiting.iter().map(|(due, _)| *due).min();
@@ -127,8 +127,8 @@ fn run(jobs: &mpsc::Receiver<Job>) {
         let now = Instant::now();
         for job in job.into_iter().chain(jobs.try_iter()) {
             match job {
-                Job::Soon(file) => waiting.push((now + INTERVAL, file)),
-                Job::Now(file) => waiting.push((now, file)),
+                SyncJob::Soon(file) => waiting.push((now + SYNC_INTERVAL, file)),
+                SyncJob::Now(file) => waiting.push((now, file)),
             }
         }
         let now = Instant::now();

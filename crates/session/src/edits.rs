@@ -1,7 +1,7 @@
-//! `context_edit` entries: what they leave out of a conversation or replace in it.
+//! `context_edit` entries, which leave a message out of the conversation or replace its content.
 //!
-//! The file keeps the original; the model, summaries and `get_messages` see the edit. An edit that cannot be understood
-//! leaves its target out, because its writer did not want the original to be sent.
+//! The original stays in the file; the model, summaries and `get_messages` see the edit. An edit that cannot be parsed leaves
+//! its target out, because its writer did not want the original to be sent.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,18 +13,18 @@ use crate::decode::FlatContent;
 use crate::entry::{Body, Entry, EntryId, EntryKind};
 use crate::json;
 
-/// The edits on a path, by the entry they change. Of several for one entry the last counts.
+/// The edits on a path by the entry they change. The last edit of an entry overrides earlier ones.
 #[derive(Debug, Default)]
 pub struct Edits(HashMap<EntryId, Option<Content>>);
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Target {
+struct EditTarget {
     target_id: String,
 }
 
 #[derive(Deserialize)]
-struct Line {
+struct EditLine {
     replacement: Replacement,
 }
 
@@ -41,8 +41,8 @@ impl Edits {
             .filter(|entry| entry.kind == EntryKind::ContextEdit)
             .filter_map(|entry| match &entry.body {
                 Body::Line(line) => {
-                    let Target { target_id } = json::from_slice(line)?;
-                    let replacement = json::from_slice::<Line>(line);
+                    let EditTarget { target_id } = json::from_slice(line)?;
+                    let replacement = json::from_slice::<EditLine>(line);
                     let content = replacement.map(|line| line.replacement.content.into_content());
                     Some((EntryId::from(target_id.as_str()), content))
                 }
@@ -51,7 +51,7 @@ impl Edits {
         Self(edits.collect())
     }
 
-    /// The message of `entry` as the model may see it; `None` if it is left out.
+    /// Applies the edit of `entry` to its message. `None` if it is left out.
     pub fn apply(&self, entry: &Entry, message: Arc<Message>) -> Option<Arc<Message>> {
         match self.0.get(&entry.id) {
             None => Some(message),
@@ -60,13 +60,13 @@ impl Edits {
         }
     }
 
-    /// The message that `entry` puts into the conversation, if it does and can be read.
+    /// Returns the message that `entry` adds to the conversation. `None` if it adds none, is left out or cannot be read.
     pub fn message_of(&self, entry: &Entry) -> Option<Arc<Message>> {
         self.apply(entry, entry.context_message()?)
     }
 }
 
-/// The message with other content. Everything that repeats the old content goes with it.
+/// Replaces the content of a message and removes the members that repeat the old content.
 fn with_content(mut message: Message, content: &Content) -> Message {
     let blocks = || match content {
         Content::Text(text) => vec![pinion_message::Block::text(text.clone())],

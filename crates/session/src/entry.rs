@@ -1,7 +1,7 @@
-//! One entry of the tree: what is known of it without reading all of it.
+//! One entry of the tree.
 //!
-//! An entry read from a file keeps its line and nothing else; the message inside is parsed when
-//! somebody asks for it. An entry made in this process keeps the message it shares with its maker.
+//! An entry read from a file holds its line; the message in it is parsed on demand. An entry created in this process holds
+//! the message, which it shares with the caller.
 
 use std::borrow::{Borrow, Cow};
 use std::fmt;
@@ -16,11 +16,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::decode::Text;
-use crate::record::{self, Base};
-use crate::stored::Stored;
+use crate::new_entry::{self, BaseMembers};
+use crate::stored_line::StoredLine;
 use crate::{clock, decode, json};
 
-/// The id of an entry: eight hexadecimal digits, or whatever another writer chose.
+/// The id of an entry: eight hexadecimal digits, or any string of another writer.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryId(Arc<str>);
 
@@ -39,9 +39,9 @@ pub enum EntryKind {
     SessionInfo,
     /// Leaves another entry out of the conversation, or replaces its content there; see [`crate::Edits`].
     ContextEdit,
-    /// A type this version does not know; it keeps its place in the tree.
+    /// A type that this version does not know. The entry stays in the tree.
     Unknown,
-    /// A line that can no longer be read, of which only the links survive.
+    /// An unreadable line of which only the links are known.
     Damaged,
 }
 
@@ -68,36 +68,36 @@ pub struct Entry {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Body {
-    /// The JSON as it stands in the file.
+    /// The JSON of the line.
     Line(Bytes),
-    /// The JSON is left in the file.
-    Stored(Stored),
-    /// A message and when it was appended; its line can be made again at any time.
+    /// The position of the JSON in the file.
+    Stored(StoredLine),
+    /// A message and the time of its append, from which the line can be made.
     Message(Arc<Message>, Millis),
 }
 
-/// What a compaction entry says.
+/// The members of a compaction entry.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionEntry {
-    /// Stands for everything before the first kept entry.
+    /// The text that replaces everything before the first kept entry.
     #[serde(default)]
     pub summary: String,
-    /// Where the kept part begins.
+    /// The id of the first entry that is not summarised.
     #[serde(default)]
     pub first_kept_entry_id: Option<String>,
-    /// Size of the context that was summarised.
+    /// Size of the context before the compaction, in tokens.
     #[serde(default, deserialize_with = "decode::whole")]
     pub tokens_before: i64,
-    /// Data of whoever made it: for our own, the files read and modified.
+    /// Data of the hook that made it; otherwise the files read and modified.
     #[serde(default)]
     pub details: Option<Value>,
-    /// An extension made it.
+    /// A hook made it.
     #[serde(default)]
     pub from_hook: Option<bool>,
 }
 
-/// The members every entry has.
+/// The members that every entry has.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[allow(dead_code, reason = "only their types are checked")]
@@ -113,27 +113,25 @@ struct Members<'a> {
 }
 
 impl Entry {
-    /// Its id.
     pub fn id(&self) -> &EntryId {
         &self.id
     }
 
-    /// The id of the entry before it; `None` for a root.
+    /// Returns the id of the entry before it; `None` for a root.
     pub fn parent_id(&self) -> Option<&EntryId> {
         self.parent.as_ref()
     }
 
-    /// Its type.
     pub fn kind(&self) -> EntryKind {
         self.kind
     }
 
-    /// Whether it is a message with this role.
+    /// Reports whether it is a message with this role.
     pub fn is_message_of(&self, role: Role) -> bool {
         self.kind == EntryKind::Message(role)
     }
 
-    /// The JSON of its line, without the newline; `null` if the file can no longer be read. A damaged line need not be
+    /// Returns the JSON of its line, without the newline; `null` if the file can no longer be read. A damaged line may not be
     /// JSON; see [`Entry::shown`].
     pub fn json(&self) -> Cow<'_, [u8]> {
         match &self.body {
@@ -142,7 +140,7 @@ impl Entry {
         }
     }
 
-    /// The line as shared bytes: read now if it is only in the file, made now if it never was.
+    /// Returns the line as shared bytes. Reads it from the file or makes it from the message if it is not in memory.
     pub(crate) fn line(&self) -> io::Result<Bytes> {
         match &self.body {
             Body::Line(line) => Ok(line.clone()),
@@ -150,17 +148,17 @@ impl Entry {
             Body::Message(message, at) => {
                 let timestamp = clock::iso(*at);
                 let parent = self.parent.as_deref();
-                let base = Base {
+                let base = BaseMembers {
                     id: &self.id,
                     parent,
                     at: &timestamp,
                 };
-                Ok(record::message_line(base, message))
+                Ok(new_entry::message_line(base, message))
             }
         }
     }
 
-    /// How much there is to parse.
+    /// Returns the number of bytes to parse.
     pub(crate) fn line_length(&self) -> usize {
         match &self.body {
             Body::Line(line) => line.len(),
@@ -169,7 +167,7 @@ impl Entry {
         }
     }
 
-    /// The JSON of its line for other programs. `None` if the line is damaged: if it is not a JSON object, or lacks one
+    /// Returns the JSON of its line for other programs. `None` if the line is damaged: if it is not a JSON object, or lacks one
     /// of the members that every entry has.
     pub fn shown(&self) -> Option<Box<RawValue>> {
         if self.kind == EntryKind::Damaged {
@@ -180,18 +178,18 @@ impl Entry {
             let text = String::from_utf8(line.into()).ok()?;
             return RawValue::from_string(text).ok();
         }
-        // Half a surrogate pair, or a member that is there twice.
+        // Half a surrogate pair, or a duplicate member.
         let value: Value = json::from_slice(&line)?;
         Members::deserialize(&value).ok()?;
         serde_json::value::to_raw_value(&value).ok()
     }
 
-    /// [`Entry::shown`] as a value; `None` also for a line that is nested too deeply for one.
+    /// Returns [`Entry::shown`] as a value; `None` also for a line that is nested too deeply.
     pub fn value(&self) -> Option<Value> {
         json::from_slice(self.shown()?.get().as_bytes())
     }
 
-    /// When it was appended.
+    /// Returns the time of its append.
     pub fn timestamp(&self) -> Option<Millis> {
         match &self.body {
             Body::Message(_, at) => Some(*at),
@@ -199,8 +197,7 @@ impl Entry {
         }
     }
 
-    /// The stored message of a `message` entry; `None` for other types and for messages this
-    /// version cannot read.
+    /// Returns the message of a `message` entry; `None` for other types and for messages that this version cannot read.
     pub fn message(&self) -> Option<Arc<Message>> {
         match (&self.body, self.kind) {
             (Body::Message(message, _), _) => Some(Arc::clone(message)),
@@ -209,8 +206,7 @@ impl Entry {
         }
     }
 
-    /// What an entry that is no message says was used: by a summary, or by something that a later
-    /// version knows.
+    /// Returns the usage in an entry that is not a message: a summary, or a type of a later version.
     pub(crate) fn usage(&self) -> Option<Usage> {
         #[derive(Deserialize)]
         struct Used {
@@ -219,7 +215,7 @@ impl Entry {
         json::from_slice::<Used>(&self.json())?.usage
     }
 
-    /// What a compaction entry says.
+    /// Returns the members of a compaction entry; `None` for other types.
     pub fn compaction(&self) -> Option<CompactionEntry> {
         match (&self.body, self.kind) {
             (Body::Line(line), EntryKind::Compaction) => json::from_slice(line),
@@ -238,7 +234,6 @@ impl EntryId {
         Self(uuid::Uuid::new_v4().to_string().into())
     }
 
-    /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -295,7 +290,7 @@ impl Serialize for EntryId {
 }
 
 impl EntryKind {
-    /// The kind of an entry with this `type`, and this role if it is a message.
+    /// Returns the kind for a `type`, and for a role if it is a message.
     pub(crate) fn of(r#type: &str, role: Option<&str>) -> Self {
         match r#type {
             "message" => Self::Message(role.map_or(Role::Other, Role::of)),

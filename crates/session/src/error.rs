@@ -1,24 +1,21 @@
-//! What can go wrong with a session, as data.
+//! The errors and notices of sessions.
 
 use std::io;
 use std::path::PathBuf;
 
 use crate::EntryId;
-use crate::disk::SIZE_LIMIT;
+use crate::session_file::SIZE_LIMIT;
 
 /// An operation on a session failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// The file holds something, but not a session. It is left as it is.
+    /// The file has content that is not a session. It is not changed.
     #[error(
         "{} is not a session file and is left untouched; name another file, or remove this one",
         path.display()
     )]
-    NotASession {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The file is larger than what is read of a file that is not an intact session. It is left as it is.
+    NotASession { path: PathBuf },
+    /// The file is not an intact session and larger than the limit for such files. It is not changed.
     #[error(
         "{} has {} and is not an intact session; such a file is read up to {}. Name another session, or move this file away",
         path.display(),
@@ -26,29 +23,24 @@ pub enum SessionError {
         amount(SIZE_LIMIT)
     )]
     TooLarge {
-        /// The file.
         path: PathBuf,
-        /// Its size in bytes.
+        /// The size of the file in bytes.
         size: u64,
     },
-    /// Another process writes this session.
+    /// Another process has this session open for writing.
     #[error(
         "session {} is in use by {}; close it there, or work on a copy with --fork",
         path.display(),
         holder(*pid)
     )]
     Locked {
-        /// The session file.
         path: PathBuf,
-        /// The process that holds it, where the system tells.
+        /// The process that has the lock, if the system reports it.
         pid: Option<u32>,
     },
     /// The session was opened for reading.
     #[error("session {} is open read-only; fork it to continue", path.display())]
-    ReadOnly {
-        /// The session file.
-        path: PathBuf,
-    },
+    ReadOnly { path: PathBuf },
     /// The entry is part of the session in memory but not yet on disk.
     ///
     /// The file ends with its last complete entry, and the next append tries again.
@@ -59,41 +51,36 @@ pub enum SessionError {
     NotSaved {
         /// The entry that was appended.
         id: EntryId,
-        /// The session file.
         path: PathBuf,
-        /// Entries that are in memory only.
+        /// The number of entries that are only in memory.
         pending: usize,
-        /// What the system said.
         source: io::Error,
     },
     /// A file operation failed.
     #[error("could not {action} {}: {source}", path.display())]
     Io {
-        /// A verb.
+        /// The failed operation as a verb, such as `open`.
         action: &'static str,
-        /// The file.
         path: PathBuf,
-        /// What the system said.
         source: io::Error,
     },
     /// No entry has this id.
     #[error("Entry {0} not found")]
     EntryNotFound(String),
-    /// Only a user message can be forked.
+    /// The entry is not a user message, or does not exist.
     #[error("Invalid entry ID for forking")]
     InvalidFork,
     /// The session has no current entry.
     #[error("Cannot clone session: no current entry selected")]
     NothingToClone,
-    /// Summaries are entries of their own and are never stored as messages.
+    /// Summaries have their own entry types and cannot be stored as messages.
     #[error("a {role} message cannot be stored as a message; append a {entry} entry")]
     NotStorable {
-        /// The role of the message.
         role: &'static str,
         /// The entry type to use instead.
         entry: &'static str,
     },
-    /// No session id starts like this.
+    /// No session has an id with this prefix.
     #[error("No session found matching '{0}'")]
     NoMatch(String),
     /// The id belongs to a session of another project.
@@ -102,11 +89,9 @@ pub enum SessionError {
         path.display()
     )]
     OtherProject {
-        /// The full id.
         id: String,
-        /// The session file.
         path: PathBuf,
-        /// The working directory it was made in.
+        /// The working directory of the session.
         cwd: String,
     },
     /// Only sessions with a file can be exported.
@@ -118,7 +103,7 @@ pub enum SessionError {
 }
 
 impl SessionError {
-    /// A stable word for programs.
+    /// Returns a stable name for programs.
     pub fn code(&self) -> &'static str {
         match self {
             Self::NotASession { .. } => "not_a_session",
@@ -151,7 +136,7 @@ impl SessionError {
     }
 }
 
-/// A size in MiB, or in bytes below one.
+/// Prints a size in MiB, or in bytes below 1 MiB.
 fn amount(bytes: u64) -> String {
     if bytes < 1 << 20 {
         return format!("{bytes} bytes");
@@ -167,12 +152,12 @@ fn holder(pid: Option<u32>) -> String {
     }
 }
 
-/// Something worth telling the user that did not stop us.
+/// A problem that the user should see and that did not cause a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// A stable word for programs.
+    /// A stable name for programs.
     pub code: &'static str,
-    /// For people.
+    /// A sentence for the user.
     pub message: String,
 }
 

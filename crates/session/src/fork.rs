@@ -1,7 +1,7 @@
-//! New sessions made from parts of old ones.
+//! Forks, clones and copies of sessions.
 //!
-//! Lines are copied as they are, so members we do not know survive. Label entries are not copied but
-//! made again at the end, one per labelled entry.
+//! Lines are copied unchanged, so unknown members survive. Label entries are not copied but written again at the end, one per
+//! labelled entry.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,19 +13,19 @@ use pinion_message::now_millis;
 use serde_json::value::RawValue;
 
 use crate::entry::{Body, Entry, EntryId, EntryKind, Role};
-use crate::record::NewEntry;
-use crate::store::{Place, user_text};
+use crate::new_entry::NewEntry;
+use crate::store::{SessionLocation, user_text};
 use crate::tree::Tree;
 use crate::{Header, NewSession, Opened, SessionError, Store, json};
 
-/// A session made from another one, complete in memory. [`Unsaved::save`] writes its file.
+/// A session made from another one, complete in memory. [`UnsavedSession::save`] writes its file.
 ///
-/// Making it needs the other session; writing it does not, so a caller can write it on another thread.
+/// Saving does not need the other session, so a caller can save on another thread.
 #[derive(Debug)]
-pub struct Unsaved(Store);
+pub struct UnsavedSession(Store);
 
-impl Unsaved {
-    /// Writes the file, if sessions made from the other one have files. Blocks.
+impl UnsavedSession {
+    /// Writes the file, unless the other session is in memory only. Blocks.
     pub fn save(self) -> Result<Store, SessionError> {
         let mut store = self.0;
         store.write_now()?;
@@ -34,8 +34,8 @@ impl Unsaved {
 }
 
 impl Store {
-    /// A new session with everything before a user message, and the text of that message.
-    pub fn fork_before(&self, entry_id: &str) -> Result<(Unsaved, String), SessionError> {
+    /// Makes a session with everything before a user message. Also returns the text of that message.
+    pub fn fork_before(&self, entry_id: &str) -> Result<(UnsavedSession, String), SessionError> {
         let entry = self
             .tree
             .get(entry_id)
@@ -49,19 +49,19 @@ impl Store {
         Ok((self.branch(&path.unwrap_or_default())?, text))
     }
 
-    /// A new session with everything up to and including the current leaf.
-    pub fn clone_to_leaf(&self) -> Result<Unsaved, SessionError> {
+    /// Makes a session with everything up to and including the current leaf.
+    pub fn clone_to_leaf(&self) -> Result<UnsavedSession, SessionError> {
         let leaf = self.leaf.as_deref().ok_or(SessionError::NothingToClone)?;
         self.branch(&self.tree.path_to(leaf))
     }
 
-    /// A new session with everything up to and including an entry.
-    pub fn fork_at(&self, entry_id: &str) -> Result<Unsaved, SessionError> {
+    /// Makes a session with everything up to and including an entry.
+    pub fn fork_at(&self, entry_id: &str) -> Result<UnsavedSession, SessionError> {
         self.tree.get(entry_id).ok_or(SessionError::InvalidFork)?;
         self.branch(&self.tree.path_to(entry_id))
     }
 
-    /// A new session with all entries of the one at `source`, all branches included.
+    /// Makes a session with all entries of the one at `source`, including all branches.
     pub fn copy_of(source: &Path, options: NewSession) -> Result<Opened, SessionError> {
         let Opened { store, notices } = Self::open_read_only(source, &options.cwd)?;
         let parent_session = Some(source.to_string_lossy().into_owned());
@@ -83,18 +83,18 @@ impl Store {
         })
     }
 
-    fn branch(&self, path: &[&Entry]) -> Result<Unsaved, SessionError> {
+    fn branch(&self, path: &[&Entry]) -> Result<UnsavedSession, SessionError> {
         let parent_session = self.file().map(|file| file.to_string_lossy().into_owned());
         let header = Header::now(None, &self.cwd, parent_session);
-        let place = match (&self.place, &self.directory) {
-            (Place::Memory, _) | (_, None) => Place::Memory,
-            (_, Some(directory)) => Place::Later(directory.join(header.file_name())),
+        let location = match (&self.location, &self.directory) {
+            (SessionLocation::Memory, _) | (_, None) => SessionLocation::Memory,
+            (_, Some(directory)) => SessionLocation::Later(directory.join(header.file_name())),
         };
         let mut tree = without_labels(path).map_err(|source| self.unreadable(source))?;
         self.copy_labels(&mut tree)?;
         let directory = self.directory.clone();
-        let store = Self::around(header, self.cwd.clone(), tree, place, directory);
-        Ok(Unsaved(store))
+        let store = Self::from_parts(header, self.cwd.clone(), tree, location, directory);
+        Ok(UnsavedSession(store))
     }
 
     fn copy_labels(&self, tree: &mut Tree) -> Result<(), SessionError> {
@@ -122,7 +122,7 @@ impl Store {
     }
 }
 
-/// A path without labels and damage. Links to what is left out lead to its neighbours.
+/// Copies a path without labels and damaged entries. Links to omitted entries lead to their neighbours instead.
 fn without_labels(path: &[&Entry]) -> io::Result<Tree> {
     let mut tree = Tree::with_capacity(path.len());
     let mut left_out: Vec<&EntryId> = Vec::new();
@@ -132,7 +132,7 @@ fn without_labels(path: &[&Entry]) -> io::Result<Tree> {
             left_out.push(&entry.id);
             continue;
         }
-        next_kept.extend(left_out.drain(..).map(|gone| (gone, &entry.id)));
+        next_kept.extend(left_out.drain(..).map(|omitted| (omitted, &entry.id)));
         let mut copy = with_parent(entry, tree.last_id().cloned())?;
         if entry.kind == EntryKind::Compaction
             && let Some(first_kept) = entry.compaction().and_then(|c| c.first_kept_entry_id)
@@ -146,7 +146,7 @@ fn without_labels(path: &[&Entry]) -> io::Result<Tree> {
     Ok(tree)
 }
 
-/// The entry with this parent; its line changes only if that is another one than before.
+/// Returns the entry with another parent. Its line changes only if the parent does.
 fn with_parent(entry: &Entry, parent: Option<EntryId>) -> io::Result<Entry> {
     if entry.parent == parent {
         return Ok(entry.clone());
@@ -163,7 +163,7 @@ fn with_parent(entry: &Entry, parent: Option<EntryId>) -> io::Result<Entry> {
     })
 }
 
-/// The line with another value of one member, every other byte as it was.
+/// Replaces the value of one member of a line and no other byte.
 fn with_member(line: &Bytes, name: &str, value: Option<&str>) -> Bytes {
     let members: Result<HashMap<Cow<'_, str>, &RawValue>, _> = serde_json::from_slice(line);
     let Some(old) = members.as_ref().ok().and_then(|members| members.get(name)) else {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{clock, json};
 
-/// The file version this crate writes.
+/// The file version that this crate writes.
 pub const VERSION: u32 = 3;
 
 /// The first line of a session file.
@@ -19,23 +19,23 @@ pub const VERSION: u32 = 3;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Header {
-    /// The file version; 1 where the line has none, 0 where it is not a whole number.
+    /// The file version; 1 if the line has none, 0 if it is not a whole number.
     pub version: u32,
-    /// The session id: opaque, normally a UUID.
+    /// The session id, normally a UUID.
     pub id: String,
-    /// When the session was made, ISO 8601.
+    /// The time of the session's creation, ISO 8601.
     pub timestamp: String,
-    /// The working directory it was made in; may be empty in old files.
+    /// The working directory of the session; may be empty in old files.
     pub cwd: String,
-    /// The file it was forked from, or whatever its maker said.
+    /// The file that the session was forked from, or the value that its creator set.
     pub parent_session: Option<String>,
-    /// The line as read, so that members we do not know survive.
+    /// The line as it was read, so that unknown members survive.
     line: Bytes,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Written<'a> {
+struct HeaderOut<'a> {
     r#type: &'static str,
     version: u32,
     id: &'a str,
@@ -47,7 +47,7 @@ struct Written<'a> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Read {
+struct HeaderIn {
     r#type: String,
     id: String,
     #[serde(default)]
@@ -70,7 +70,7 @@ impl Header {
             parent_session,
             line: Bytes::new(),
         };
-        header.line = json::line(&Written {
+        header.line = json::line(&HeaderOut {
             r#type: "session",
             version: VERSION,
             id: &header.id,
@@ -86,9 +86,9 @@ impl Header {
         Self::new(id, now_millis(), cwd, parent_session)
     }
 
-    /// Reads a header line; `None` if it is not one.
+    /// Parses a header line; `None` if it is not one.
     pub(crate) fn parse(line: &Bytes) -> Option<Self> {
-        let read: Read = json::from_slice(line)?;
+        let read: HeaderIn = json::from_slice(line)?;
         (read.r#type == "session").then(|| Self {
             version: read.version.map_or(1, |version| {
                 version
@@ -104,12 +104,12 @@ impl Header {
         })
     }
 
-    /// The JSON of the line, without its newline.
+    /// Returns the JSON of the line, without its newline.
     pub fn json(&self) -> &[u8] {
         &self.line
     }
 
-    /// `<time>_<id>.jsonl`.
+    /// Returns `<time>_<id>.jsonl`.
     pub(crate) fn file_name(&self) -> String {
         format!(
             "{}_{}.jsonl",

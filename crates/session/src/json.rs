@@ -1,16 +1,16 @@
-//! JSON in and out, in the one place that knows how.
+//! Reads and writes the JSON of session files.
 
 use bytes::Bytes;
 use pinion_jsonl::json;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// One line of JSON without its newline, printed as JavaScript prints it.
+/// Prints one line of JSON, without its newline, as JavaScript does.
 pub(crate) fn line(value: &impl Serialize) -> Bytes {
     Bytes::from(json::to_vec(value))
 }
 
-/// Reads JSON that a JavaScript program wrote.
+/// Parses JSON that a JavaScript program wrote; accepts half surrogate pairs.
 pub(crate) fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     json::from_slice(bytes).ok()
 }

@@ -1,4 +1,4 @@
-//! What a session browser shows, without opening the sessions.
+//! Lists sessions for a session browser without opening them for writing.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -10,36 +10,33 @@ use pinion_message::{Message, Millis};
 use serde::{Deserialize, Serialize};
 
 use crate::decode;
-use crate::disk::SIZE_LIMIT;
 use crate::entry::{Entry, EntryKind, Role};
 use crate::locate::{header_of, session_files};
 use crate::scan::{RecordKind, scan};
+use crate::session_file::SIZE_LIMIT;
 use crate::tree::Tree;
 use crate::{Header, clock};
 
-/// What a session browser shows of one session.
+/// The description of one session in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionInfo {
-    /// Its file.
     pub path: PathBuf,
-    /// Its id.
     pub id: String,
-    /// The working directory it was made in; may be empty.
+    /// The working directory of the session; may be empty.
     pub cwd: String,
-    /// Its name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The session it was forked from.
+    /// The file of the session that it was forked from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_session_path: Option<String>,
-    /// When it was made.
+    /// The time of its creation.
     pub created: Millis,
-    /// When somebody last said something in it.
+    /// The time of the last message of the user or a model.
     pub modified: Millis,
-    /// How many messages it holds, on all branches.
+    /// The number of messages on all branches.
     pub message_count: usize,
-    /// The first words of the user, or `(no messages)`.
+    /// The text of the user's first message, or `(no messages)`.
     pub first_message: String,
 }
 
@@ -57,7 +54,7 @@ struct MessageTime {
     timestamp: Millis,
 }
 
-/// The sessions in `directory`, those used last first. Files that are not sessions are left out.
+/// Lists the sessions in `directory`, last used first. Files that are not sessions are ignored.
 pub fn list(directory: &Path) -> Vec<SessionInfo> {
     let mut sessions: Vec<SessionInfo> = session_files(directory)
         .filter_map(|path| describe(&path))
@@ -70,13 +67,13 @@ pub fn list(directory: &Path) -> Vec<SessionInfo> {
     sessions
 }
 
-/// Everything user and models said in a session, for searching.
+/// Returns the text of all messages of user and models in a session, for searching.
 pub fn all_text(path: &Path) -> io::Result<String> {
     let (_, tree) = read(path)?;
     let texts = tree
         .entries()
         .iter()
-        .filter_map(said)
+        .filter_map(spoken_text)
         .filter(|text| !text.is_empty());
     Ok(texts.collect::<Vec<_>>().join(" "))
 }
@@ -105,13 +102,13 @@ pub(crate) fn describe(path: &Path) -> Option<SessionInfo> {
         modified: spoken.or(created).unwrap_or_else(|| modified_on_disk(path)),
         message_count: entries.iter().filter(is_message).count(),
         first_message: first
-            .filter_map(said)
+            .filter_map(spoken_text)
             .find(|text| !text.is_empty())
             .unwrap_or_else(|| "(no messages)".to_owned()),
     })
 }
 
-/// Describes a session that is too large to be read for a list.
+/// Describes a session that is too large to read for a list.
 fn describe_by_header(path: &Path) -> Option<SessionInfo> {
     let header = header_of(path)?;
     let modified = modified_on_disk(path);
@@ -124,7 +121,7 @@ fn describe_by_header(path: &Path) -> Option<SessionInfo> {
         parent_session_path: header.parent_session,
         modified,
         message_count: 0,
-        first_message: "(too large to look into)".to_owned(),
+        first_message: "(too large to read)".to_owned(),
     })
 }
 
@@ -148,7 +145,7 @@ fn read(path: &Path) -> io::Result<(Option<Header>, Tree)> {
     Ok((header, tree))
 }
 
-fn said(entry: &Entry) -> Option<String> {
+fn spoken_text(entry: &Entry) -> Option<String> {
     if !matches!(entry.kind, EntryKind::Message(Role::User | Role::Assistant)) {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Where sessions are kept, and how one is found by path, by id, or by being the last.
+//! The directories of sessions, and the search for a session by path, by id or by age.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -10,20 +10,20 @@ use bytes::Bytes;
 use crate::list::describe;
 use crate::{Header, SessionError};
 
-/// A header longer than this is not one.
+/// Byte limit of a header line.
 const HEADER_LIMIT: u64 = 1 << 20;
 
-/// What `--session` named.
+/// The session that the argument of `--session` names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
-    /// A path; there need not be anything yet.
+pub enum FoundSession {
+    /// A path; the file may not exist yet.
     Path(PathBuf),
-    /// The session of this project whose id begins as asked.
+    /// A session of this project, found by the prefix of its id.
     Id(PathBuf),
 }
 
-impl Found {
-    /// The session file.
+impl FoundSession {
+    /// Returns the path of the session file.
     pub fn into_path(self) -> PathBuf {
         match self {
             Self::Path(path) | Self::Id(path) => path,
@@ -31,7 +31,7 @@ impl Found {
     }
 }
 
-/// The directory for the sessions of one project: `<agent_dir>/sessions/--home-me-proj--`.
+/// Returns the directory for the sessions of one project: `<agent_dir>/sessions/--home-me-proj--`.
 pub fn project_directory(agent_dir: &Path, cwd: &Path) -> PathBuf {
     let cwd = cwd.to_string_lossy();
     let relative = cwd.strip_prefix(['/', '\\']).unwrap_or(&cwd);
@@ -39,7 +39,7 @@ pub fn project_directory(agent_dir: &Path, cwd: &Path) -> PathBuf {
     agent_dir.join("sessions").join(format!("--{encoded}--"))
 }
 
-/// The session in `directory` that was written last; `None` if there is none.
+/// Returns the session in `directory` that was written last; `None` if there is none.
 pub fn most_recent(directory: &Path) -> Option<PathBuf> {
     let mut files: Vec<(SystemTime, PathBuf)> = session_files(directory)
         .filter_map(|path| Some((fs::metadata(&path).ok()?.modified().ok()?, path)))
@@ -51,20 +51,20 @@ pub fn most_recent(directory: &Path) -> Option<PathBuf> {
         .find(|path| header_of(path).is_some())
 }
 
-/// Finds the session a user named by path or by the beginning of its id.
+/// Finds the session that a user named by its path or by a prefix of its id.
 ///
-/// The project's own sessions come first, those used last before others. An id that only exists in
-/// another project is an error that says where.
+/// Of several sessions of the project the last used one is returned. An id that exists only in another project is an error
+/// that names its place.
 pub fn find(
     sessions_root: &Path,
     project_directory: &Path,
     argument: &str,
-) -> Result<Found, SessionError> {
+) -> Result<FoundSession, SessionError> {
     if argument.contains(['/', '\\']) || argument.ends_with(".jsonl") {
-        return Ok(Found::Path(PathBuf::from(argument)));
+        return Ok(FoundSession::Path(PathBuf::from(argument)));
     }
     if let Some((path, _)) = newest_with_prefix(session_files(project_directory), argument) {
-        return Ok(Found::Id(path));
+        return Ok(FoundSession::Id(path));
     }
     let projects = fs::read_dir(sessions_root).into_iter().flatten().flatten();
     let everywhere = projects.flat_map(|project| session_files(&project.path()));
@@ -74,7 +74,7 @@ pub fn find(
     }
 }
 
-/// The session in `directory` with exactly this id.
+/// Returns the session in `directory` with exactly this id.
 pub fn find_id(directory: &Path, id: &str) -> Option<PathBuf> {
     session_files(directory).find(|path| header_of(path).is_some_and(|header| header.id == id))
 }
@@ -88,13 +88,13 @@ fn newest_with_prefix(
         .filter(|(_, header)| header.id.starts_with(prefix))
         .collect();
     if matches.len() > 1 {
-        // Only now is it worth reading whole files.
+        // Whole files are read only if several match.
         matches.sort_by_cached_key(|(path, _)| describe(path).map(|info| info.modified));
     }
     matches.pop()
 }
 
-/// The `.jsonl` files of a directory.
+/// Lists the `.jsonl` files of a directory.
 pub(crate) fn session_files(directory: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     let files = fs::read_dir(directory).into_iter().flatten().flatten();
     files.map(|file| file.path()).filter(|path| {
@@ -103,7 +103,7 @@ pub(crate) fn session_files(directory: &Path) -> impl Iterator<Item = PathBuf> +
     })
 }
 
-/// The header of a session file, from its first line.
+/// Reads the header of a session file from its first line.
 pub(crate) fn header_of(path: &Path) -> Option<Header> {
     let mut line = Vec::new();
     let file = pinion_files::open(path).ok()?.take(HEADER_LIMIT);

@@ -1,7 +1,7 @@
-//! One writer per session file.
+//! The lock that permits one writer per session file.
 //!
-//! The lock is `flock` on the session file itself: nothing is left behind, the kernel releases it
-//! when we die, and programs that do not lock (pi) are not disturbed.
+//! It is `flock` on the session file itself: it leaves no file behind, the kernel releases it when the process ends, and
+//! programs that do not lock (pi) are not affected.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -10,24 +10,24 @@ use std::path::Path;
 
 use crate::SessionError;
 
-/// What became of an attempt to lock.
+/// The outcome of an attempt to lock.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Lock {
-    /// We are the writer.
+pub(crate) enum LockOutcome {
+    /// This process is the writer.
     Held,
-    /// The file system has no locks; we go on without.
+    /// The file system has no locks; the caller continues without.
     Unsupported,
-    /// The path now names another file; open it again.
+    /// The path now leads to another file; the caller must open it again.
     Moved,
 }
 
-/// Tries to become the one writer of `file`, which was opened at `path`.
-pub(crate) fn acquire(file: &File, path: &Path) -> Result<Lock, SessionError> {
+/// Tries to lock `file`, which was opened at `path`.
+pub(crate) fn acquire(file: &File, path: &Path) -> Result<LockOutcome, SessionError> {
     match file.try_lock() {
-        Ok(()) if same_file(file, path).unwrap_or(true) => Ok(Lock::Held),
+        Ok(()) if same_file(file, path).unwrap_or(true) => Ok(LockOutcome::Held),
         Ok(()) => {
             drop(file.unlock());
-            Ok(Lock::Moved)
+            Ok(LockOutcome::Moved)
         }
         Err(TryLockError::WouldBlock) => {
             let pid = file
@@ -39,16 +39,16 @@ pub(crate) fn acquire(file: &File, path: &Path) -> Result<Lock, SessionError> {
                 pid,
             })
         }
-        Err(TryLockError::Error(_)) => Ok(Lock::Unsupported),
+        Err(TryLockError::Error(_)) => Ok(LockOutcome::Unsupported),
     }
 }
 
 pub(crate) fn same_file(file: &File, path: &Path) -> io::Result<bool> {
-    let (ours, named) = (file.metadata()?, fs::metadata(path)?);
-    Ok((ours.dev(), ours.ino()) == (named.dev(), named.ino()))
+    let (opened, named) = (file.metadata()?, fs::metadata(path)?);
+    Ok((opened.dev(), opened.ino()) == (named.dev(), named.ino()))
 }
 
-/// The process that holds a lock on this inode, where `/proc/locks` tells.
+/// Finds the process that has a lock on this inode in `/proc/locks`.
 fn holder(inode: u64) -> Option<u32> {
     let locks = fs::read_to_string("/proc/locks").ok()?;
     locks.lines().find_map(|line| {

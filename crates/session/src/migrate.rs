@@ -1,8 +1,7 @@
-//! Old file versions, brought up to date in memory.
+//! Converts files of old versions to the current version, in memory.
 //!
-//! Version 1 was a plain list: entries get ids and a parent each. Version 2 called custom messages
-//! hook messages. Entries that have an id keep it, whatever the header says, and lines that cannot be
-//! read or need no change keep their bytes and their place.
+//! Version 1 is a plain list: each entry gets an id and a parent. Version 2 calls custom messages hook messages. Entries that
+//! have an id retain it in spite of the version in the header. Lines that are unreadable or need no change are copied.
 
 use std::collections::HashSet;
 
@@ -14,32 +13,32 @@ use crate::header::{Header, VERSION};
 use crate::json;
 use crate::scan::{DamageKind, Record, RecordKind, Scan, Tail};
 
-/// Whether a file must be brought up to date before it can be used.
+/// The age of a file's format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Age {
-    /// It can be used as it is.
+pub(crate) enum FormatAge {
+    /// The file needs no conversion.
     Current,
-    /// It is a list of version 1, or has names of version 2.
+    /// The file is a list of version 1, or has names of version 2, and must be converted.
     Old,
-    /// The header does not fit the entries, or has a version that is not understood. The file can be used as it is.
+    /// The version in the header does not match the entries, or is unknown. The file is used without conversion.
     Unclear,
 }
 
-/// Tells the age of a file by its header and its entries together: one damaged letter in a header must not have the
-/// whole file rewritten.
-pub(crate) fn age(header: &Header, scan: &Scan) -> Age {
+/// Determines the age of a file from its header and its entries together, because one damaged byte in a header must not
+/// cause a rewrite of the whole file.
+pub(crate) fn age(header: &Header, scan: &Scan) -> FormatAge {
     let mut entries = scan
         .records
         .iter()
         .filter(|record| record.kind != RecordKind::Header);
     match header.version {
-        VERSION.. => Age::Current,
-        2 if entries.any(has_old_name) => Age::Old,
-        2 => Age::Current,
+        VERSION.. => FormatAge::Current,
+        2 if entries.any(has_old_name) => FormatAge::Old,
+        2 => FormatAge::Current,
         1 if entries.clone().next().is_some() && entries.all(|record| record.id.is_none()) => {
-            Age::Old
+            FormatAge::Old
         }
-        _ => Age::Unclear,
+        _ => FormatAge::Unclear,
     }
 }
 
@@ -47,7 +46,7 @@ fn has_old_name(record: &Record) -> bool {
     memmem::find(&record.line, b"hookMessage").is_some()
 }
 
-/// The whole file in the current version.
+/// Converts the whole file to the current version.
 pub(crate) fn migrate(file: &[u8], scan: &Scan) -> Vec<u8> {
     let mut out = Vec::with_capacity(file.len() + file.len() / 4);
     let ids = ids(&scan.records);
@@ -77,7 +76,7 @@ pub(crate) fn migrate(file: &[u8], scan: &Scan) -> Vec<u8> {
     out
 }
 
-/// The record in the current version; `None` if it needs no change.
+/// Converts a record to the current version; `None` if it needs no change.
 fn changed(
     record: &Record,
     at: usize,
@@ -102,7 +101,7 @@ fn changed(
     Some(object)
 }
 
-/// The index a version 1 compaction keeps from counts all records; the first is the header.
+/// Replaces the index of the first kept entry in a version 1 compaction by an id. The index counts records; the header is 0.
 fn name_kept_entry(object: &mut Map<String, Value>, ids: &[EntryId]) {
     let Some(index) = object.shift_remove("firstKeptEntryIndex") else {
         return;
@@ -116,7 +115,7 @@ fn name_kept_entry(object: &mut Map<String, Value>, ids: &[EntryId]) {
     }
 }
 
-/// The ids the records have or get.
+/// Returns the id of each record, random if it has none.
 fn ids(records: &[Record]) -> Vec<EntryId> {
     let mut taken: HashSet<EntryId> = records.iter().filter_map(|r| r.id.clone()).collect();
     let mut fresh = || {

@@ -1,4 +1,4 @@
-//! From bytes on disk to a session, with everything that may have gone wrong in between.
+//! Opens session files, including damaged ones.
 //!
 //! | found | done |
 //! |---|---|
@@ -19,25 +19,24 @@ use std::sync::Arc;
 use bytes::Bytes;
 use pinion_message::now_millis;
 
-use crate::disk::{self, Disk, Repair};
 use crate::entry::EntryKind;
-use crate::migrate::{Age, age, migrate};
-use crate::quick::{self, Healthy, Verification};
+use crate::fast_read::{self, IntactFile, Verification};
+use crate::migrate::{FormatAge, age, migrate};
 use crate::scan::{DamageKind, RecordKind, Scan, Tail, scan};
-use crate::store::{Opened, Place, Store, parent_of};
+use crate::session_file::{self, Repair, SessionFile};
+use crate::store::{Opened, SessionLocation, Store, parent_of};
 use crate::tree::Tree;
 use crate::{Header, Notice, SessionError, clock};
 
 impl Store {
-    /// Opens the session stored at `path` and becomes its one writer.
+    /// Opens the session at `path` for writing and locks it.
     ///
-    /// A missing file becomes a new session stored there. `fallback_cwd` is used where the session does not
-    /// say where it was made. While another process of ours has it open the answer is
-    /// [`SessionError::Locked`]; see [`Store::open_read_only`]. To look at a session this process
-    /// already holds again, use [`Store::reload`].
+    /// A missing file becomes a new session stored there. `fallback_cwd` is used if the session has no working directory.
+    /// Fails with [`SessionError::Locked`] while another `pinion` has the session open; see [`Store::open_read_only`]. Use
+    /// [`Store::reload`] to read a session again that this process has open.
     pub fn open(path: &Path, fallback_cwd: &Path) -> Result<Opened, SessionError> {
         let mut notices = Vec::new();
-        let disk = match Disk::open(path, &mut notices) {
+        let session_file = match SessionFile::open(path, &mut notices) {
             Err(SessionError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
                 pinion_files::refuse(path).map_err(SessionError::io("open", path))?;
                 return Ok(Opened {
@@ -47,42 +46,42 @@ impl Store {
             }
             opened => opened?,
         };
-        open_disk(disk, fallback_cwd, notices)
+        open_file(session_file, fallback_cwd, notices)
     }
 
-    /// Opens the session stored at `path` without a lock and without changing anything on disk.
+    /// Opens the session at `path` without a lock and without changing anything on disk.
     pub fn open_read_only(path: &Path, fallback_cwd: &Path) -> Result<Opened, SessionError> {
         let file = pinion_files::open(path).map_err(SessionError::io("open", path))?;
         let file = Arc::new(file);
-        if let Some(healthy) = quick::read(&file) {
-            let place = Place::ReadOnly(path.to_owned());
-            return Ok(open_healthy(
+        if let Some(healthy) = fast_read::read(&file) {
+            let location = SessionLocation::ReadOnly(path.to_owned());
+            return Ok(open_intact(
                 healthy,
                 file,
                 path,
-                place,
+                location,
                 fallback_cwd,
                 Vec::new(),
             ));
         }
-        let mut content = disk::read_all(&file, path)?;
+        let mut content = session_file::read_all(&file, path)?;
         let mut notices = Vec::new();
         let mut lines = scan(&content);
-        let header = match look(&content, &lines, path)? {
-            Look::Session(header) => match age(&header, &lines) {
-                Age::Current => *header,
-                Age::Unclear => {
+        let header = match classify(&content, &lines, path)? {
+            FileContent::Session(header) => match age(&header, &lines) {
+                FormatAge::Current => *header,
+                FormatAge::Unclear => {
                     notices.push(version_notice(path));
                     *header
                 }
-                Age::Old => {
+                FormatAge::Old => {
                     content = Bytes::from(migrate(&content, &lines));
                     lines = scan(&content);
                     current_header(&lines, *header)
                 }
             },
-            Look::Empty => Header::now(None, fallback_cwd, None),
-            Look::Headless => {
+            FileContent::Empty => Header::now(None, fallback_cwd, None),
+            FileContent::Headless => {
                 notices.push(headless_notice(path, None));
                 Header::now(
                     None,
@@ -96,9 +95,9 @@ impl Store {
             notices.push(torn_notice(path, content.len() - from));
         }
         let tree = build(lines, &mut notices);
-        let place = Place::ReadOnly(path.to_owned());
+        let location = SessionLocation::ReadOnly(path.to_owned());
         let cwd = cwd_of(&header, fallback_cwd);
-        let store = Self::around(header, cwd, tree, place, parent_of(path));
+        let store = Self::from_parts(header, cwd, tree, location, parent_of(path));
         Ok(Opened { store, notices })
     }
 
@@ -110,112 +109,112 @@ impl Store {
         }
     }
 
-    /// Reads the session's file again without letting go of it, as if it were opened anew.
-    ///
-    /// A session without a file is left as it is.
+    /// Reads the session's file again, as [`Store::open`] does, without releasing the lock. A session without a file does not
+    /// change.
     pub fn reload(self) -> Result<Opened, SessionError> {
         let mut old = self;
         let notices = old.take_notices();
-        let Place::File(disk) = old.place else {
+        let SessionLocation::File(session_file) = old.location else {
             return Ok(Opened {
                 store: old,
                 notices,
             });
         };
-        let mut opened = open_disk(disk, &old.cwd, notices)?;
+        let mut opened = open_file(session_file, &old.cwd, notices)?;
         opened.store.directory = old.directory;
         Ok(opened)
     }
 }
 
-/// A large file that was read quickly.
-fn open_healthy(
-    healthy: Healthy,
+/// Makes the store of a large intact file.
+fn open_intact(
+    healthy: IntactFile,
     file: Arc<File>,
     path: &Path,
-    place: Place,
+    location: SessionLocation,
     fallback_cwd: &Path,
     notices: Vec<Notice>,
 ) -> Opened {
-    let Healthy {
+    let IntactFile {
         header,
         tree,
         length,
         ..
     } = healthy;
     let cwd = cwd_of(&header, fallback_cwd);
-    let mut store = Store::around(header, cwd, tree, place, parent_of(path));
+    let mut store = Store::from_parts(header, cwd, tree, location, parent_of(path));
     store.verification = Some(Verification::start(file, length, path.to_owned()));
     Opened { store, notices }
 }
 
-fn open_disk(
-    mut disk: Disk,
+fn open_file(
+    mut session_file: SessionFile,
     fallback_cwd: &Path,
     mut notices: Vec<Notice>,
 ) -> Result<Opened, SessionError> {
-    let path = disk.path().to_owned();
-    let file = Arc::clone(&disk.file().file);
-    if let Some(healthy) = quick::read(&file) {
-        let disk = disk
+    let path = session_file.path().to_owned();
+    let file = Arc::clone(&session_file.file().file);
+    if let Some(healthy) = fast_read::read(&file) {
+        let session_file = session_file
             .of_length(healthy.length)
             .holds(healthy.tree.entries().len());
         let repair = match healthy.tail {
             Tail::MissingNewline => Repair::AddNewline,
             _ => Repair::None,
         };
-        let place = Place::File(disk.needs(repair));
-        return Ok(open_healthy(
+        let location = SessionLocation::File(session_file.needs(repair));
+        return Ok(open_intact(
             healthy,
             file,
             &path,
-            place,
+            location,
             fallback_cwd,
             notices,
         ));
     }
-    let content = disk.read()?;
+    let content = session_file.read()?;
     let mut lines = scan(&content);
-    let looked = look(&content, &lines, &path)?;
+    let looked = classify(&content, &lines, &path)?;
     let blank = content.trim_ascii().is_empty();
-    let begun = blank || !matches!(looked, Look::Empty);
-    let (header, disk, content) = match looked {
-        Look::Session(header) => match age(&header, &lines) {
-            Age::Current => (*header, disk, content),
-            Age::Unclear => {
+    let begun = blank || !matches!(looked, FileContent::Empty);
+    let (header, session_file, content) = match looked {
+        FileContent::Session(header) => match age(&header, &lines) {
+            FormatAge::Current => (*header, session_file, content),
+            FormatAge::Unclear => {
                 notices.push(version_notice(&path));
-                (*header, disk, content)
+                (*header, session_file, content)
             }
-            Age::Old => {
+            FormatAge::Old => {
                 let migrated = Bytes::from(migrate(&content, &lines));
-                let disk = disk.replace(&migrated)?;
+                let session_file = session_file.replace(&migrated)?;
                 lines = scan(&migrated);
-                (current_header(&lines, *header), disk, migrated)
+                (current_header(&lines, *header), session_file, migrated)
             }
         },
-        // Whoever made the file wants the session there, so it begins at once.
-        Look::Empty if blank => {
+        // A user created the empty file, so the session is stored there at once.
+        FileContent::Empty if blank => {
             let header = Header::now(None, fallback_cwd, None);
             let begun = Bytes::from([header.json(), b"\n"].concat());
-            let disk = disk.replace(&begun)?;
+            let session_file = session_file.replace(&begun)?;
             lines = scan(&begun);
-            (header, disk, begun)
+            (header, session_file, begun)
         }
-        Look::Empty => (Header::now(None, fallback_cwd, None), disk, content),
-        Look::Headless => {
-            let (disk, header, copy) = repaired_copy(&path, &content, &lines, fallback_cwd)?;
-            notices.push(headless_notice(&path, Some(disk.path())));
+        FileContent::Empty => (Header::now(None, fallback_cwd, None), session_file, content),
+        FileContent::Headless => {
+            let (session_file, header, copy) =
+                repaired_copy(&path, &content, &lines, fallback_cwd)?;
+            notices.push(headless_notice(&path, Some(session_file.path())));
             report(&lines, &path, &mut notices);
             lines = scan(&copy);
-            (header, disk, copy)
+            (header, session_file, copy)
         }
     };
-    report(&lines, disk.path(), &mut notices);
+    report(&lines, session_file.path(), &mut notices);
     let repair = match lines.tail {
         Tail::Clean => Repair::None,
         Tail::MissingNewline => Repair::AddNewline,
         Tail::Torn(from) => {
-            notices.push(torn_notice(disk.path(), content.len() - from));
+            notices.push(torn_notice(session_file.path(), content.len() - from));
             Repair::CutTail {
                 from: from as u64,
                 torn: content.slice(from..),
@@ -223,19 +222,25 @@ fn open_disk(
         }
     };
     let tree = build(lines, &mut notices);
-    let directory = parent_of(disk.path());
-    let disk = if begun {
-        disk.holds(tree.entries().len())
+    let directory = parent_of(session_file.path());
+    let session_file = if begun {
+        session_file.holds(tree.entries().len())
     } else {
-        disk
+        session_file
     }
     .needs(repair);
     let cwd = cwd_of(&header, fallback_cwd);
-    let store = Store::around(header, cwd, tree, Place::File(disk), directory);
+    let store = Store::from_parts(
+        header,
+        cwd,
+        tree,
+        SessionLocation::File(session_file),
+        directory,
+    );
     Ok(Opened { store, notices })
 }
 
-/// The header of a migrated file.
+/// Returns the header of a migrated file.
 fn current_header(lines: &Scan, old: Header) -> Header {
     lines
         .records
@@ -244,22 +249,22 @@ fn current_header(lines: &Scan, old: Header) -> Header {
         .unwrap_or(old)
 }
 
-/// What a file turned out to be.
-enum Look {
+/// The kind of content of a file.
+enum FileContent {
     Session(Box<Header>),
-    /// Nothing, or a header somebody did not finish writing.
+    /// Nothing, or an incomplete header.
     Empty,
-    /// Entries, but no header that can be read.
+    /// Entries without a readable header.
     Headless,
 }
 
-fn look(content: &[u8], lines: &Scan, path: &Path) -> Result<Look, SessionError> {
+fn classify(content: &[u8], lines: &Scan, path: &Path) -> Result<FileContent, SessionError> {
     const BEGINNING: &[u8] = br#"{"type":"session""#;
     if let Some(first) = lines.records.first() {
         if first.kind == RecordKind::Header
             && let Some(header) = Header::parse(&first.line)
         {
-            return Ok(Look::Session(Box::new(header)));
+            return Ok(FileContent::Session(Box::new(header)));
         }
         let known = lines.records.iter().any(|record| {
             record.id.is_some()
@@ -269,7 +274,7 @@ fn look(content: &[u8], lines: &Scan, path: &Path) -> Result<Look, SessionError>
                 )
         });
         if known {
-            return Ok(Look::Headless);
+            return Ok(FileContent::Headless);
         }
     }
     let text = content.trim_ascii();
@@ -277,20 +282,20 @@ fn look(content: &[u8], lines: &Scan, path: &Path) -> Result<Look, SessionError>
         && (text.starts_with(BEGINNING) || BEGINNING.starts_with(text))
         && lines.records.is_empty();
     if unfinished {
-        Ok(Look::Empty)
+        Ok(FileContent::Empty)
     } else {
         Err(SessionError::NotASession { path: path.into() })
     }
 }
 
-/// Writes the readable entries of a file without a header into a new file beside it.
+/// Writes the readable entries of a file without a header into a new file in the same directory.
 fn repaired_copy(
     path: &Path,
     content: &[u8],
     lines: &Scan,
     fallback_cwd: &Path,
-) -> Result<(Disk, Header, Bytes), SessionError> {
-    let cwd = lost_cwd(content).unwrap_or_else(|| fallback_cwd.to_owned());
+) -> Result<(SessionFile, Header, Bytes), SessionError> {
+    let cwd = cwd_of_damaged_header(content).unwrap_or_else(|| fallback_cwd.to_owned());
     let header = Header::now(None, &cwd, Some(path.to_string_lossy().into_owned()));
     let mut copy = header.json().to_vec();
     copy.push(b'\n');
@@ -306,13 +311,13 @@ fn repaired_copy(
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let stamp = clock::for_file_name(&clock::iso(now_millis()));
     let beside = path.with_file_name(format!("{stem}-repaired-{stamp}.jsonl"));
-    let disk = Disk::create(&beside).map_err(SessionError::io("write", &beside))?;
-    let disk = disk.replace(&copy)?;
-    Ok((disk, header, Bytes::from(copy)))
+    let session_file = SessionFile::create(&beside).map_err(SessionError::io("write", &beside))?;
+    let session_file = session_file.replace(&copy)?;
+    Ok((session_file, header, Bytes::from(copy)))
 }
 
-/// The working directory in a header line that is otherwise unreadable.
-fn lost_cwd(content: &[u8]) -> Option<PathBuf> {
+/// Finds the working directory in a damaged header line.
+fn cwd_of_damaged_header(content: &[u8]) -> Option<PathBuf> {
     let line = content.split(|&byte| byte == b'\n').next()?;
     let line = std::str::from_utf8(line).ok()?;
     let (_, rest) = line.split_once(r#""cwd":""#)?;

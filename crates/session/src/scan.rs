@@ -1,6 +1,6 @@
-//! The lines of a session file, told apart without reading what is inside the messages.
+//! Divides a session file into lines and finds damage, without parsing messages.
 //!
-//! Nothing here touches the disk or decides what to do about damage; it only finds it.
+//! It does not access the disk, and it does not decide what to do about damage.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::decode::Text;
 use crate::entry::{Body, Entry, EntryId, EntryKind};
 use crate::json;
 
-/// What a file consists of.
+/// The lines and the damage of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Scan {
     pub records: Vec<Record>,
@@ -36,7 +36,7 @@ pub(crate) enum RecordKind {
     Entry(EntryKind),
 }
 
-/// A line that is not what somebody wrote.
+/// A damaged line.
 #[derive(Debug)]
 pub(crate) struct Damage {
     pub number: usize,
@@ -46,30 +46,30 @@ pub(crate) struct Damage {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DamageKind {
-    /// Nothing of it can be used.
+    /// No part of the line is usable.
     Lost,
-    /// Its place in the tree is known, its content is lost.
+    /// The links are readable, the content is not.
     LinksOnly,
-    /// An unfinished line with a complete one glued to it; the complete one is used.
+    /// An incomplete line followed by a complete one without a newline between; the complete one is used.
     Glued,
     /// Bytes that are not UTF-8 were replaced.
     Characters,
 }
 
-/// How the file ends.
+/// The end of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Tail {
-    /// With a newline, or the file is empty.
+    /// The file ends with a newline, or is empty.
     #[default]
     Clean,
-    /// With a complete line that lacks its newline.
+    /// The file ends with a complete line without a newline.
     MissingNewline,
-    /// With something unreadable that starts here.
+    /// The file ends with unreadable bytes from this offset on.
     Torn(usize),
 }
 
 #[derive(Deserialize)]
-struct Peek<'a> {
+struct LinkMembers<'a> {
     #[serde(borrow)]
     r#type: Text<'a>,
     #[serde(borrow, default)]
@@ -77,11 +77,11 @@ struct Peek<'a> {
     #[serde(borrow, default, rename = "parentId")]
     parent: Option<Text<'a>>,
     #[serde(borrow, default)]
-    message: Option<RolePeek<'a>>,
+    message: Option<RoleMember<'a>>,
 }
 
 #[derive(Deserialize)]
-struct RolePeek<'a> {
+struct RoleMember<'a> {
     #[serde(borrow, default)]
     role: Option<Text<'a>>,
 }
@@ -90,7 +90,7 @@ struct RolePeek<'a> {
 pub(crate) fn scan(file: &Bytes) -> Scan {
     let mut scan = Scan::default();
     let clean_text = std::str::from_utf8(file).is_ok();
-    let mut start = bom(file);
+    let mut start = bom_length(file);
     let mut number = 0;
     for end in memchr_iter(b'\n', file).chain(std::iter::once(file.len())) {
         number += 1;
@@ -103,7 +103,7 @@ pub(crate) fn scan(file: &Bytes) -> Scan {
     scan
 }
 
-fn bom(file: &[u8]) -> usize {
+fn bom_length(file: &[u8]) -> usize {
     if file.starts_with("\u{feff}".as_bytes()) {
         3
     } else {
@@ -155,18 +155,18 @@ impl Scan {
         });
     }
 
-    /// A run of useless lines at the end is torn off; damage before it stays where it is.
+    /// Separates unusable lines at the end from the rest. Damage before them stays in place.
     fn find_tail(&mut self, file: &[u8]) {
         let mut torn = None;
         while let Some(last) = self.damage.last() {
-            let useless = matches!(last.kind, DamageKind::Lost | DamageKind::LinksOnly);
+            let unusable = matches!(last.kind, DamageKind::Lost | DamageKind::LinksOnly);
             let record_after = self
                 .records
                 .iter()
                 .rev()
                 .find(|record| record.kind != RecordKind::Entry(EntryKind::Damaged))
                 .is_some_and(|record| record.number >= last.number);
-            if !useless || record_after {
+            if !unusable || record_after {
                 break;
             }
             torn = Some(last.range.start);
@@ -182,9 +182,9 @@ impl Scan {
     }
 }
 
-/// Reads a line as an object; `None` if it is not one.
+/// Parses a line as an object; `None` if it is not one.
 pub(crate) fn record(number: usize, line: &Bytes, previous: Option<&EntryId>) -> Option<Record> {
-    let Ok(peek) = serde_json::from_slice::<Peek<'_>>(line) else {
+    let Ok(peek) = serde_json::from_slice::<LinkMembers<'_>>(line) else {
         return unusual_record(number, line);
     };
     let r#type = &*peek.r#type.0;
@@ -197,7 +197,7 @@ pub(crate) fn record(number: usize, line: &Bytes, previous: Option<&EntryId>) ->
             .and_then(|message| message.role.as_ref());
         RecordKind::Entry(EntryKind::of(r#type, role.map(|role| &*role.0)))
     };
-    // Most entries follow the one before them: share its id instead of copying it.
+    // Most entries are children of the previous one: share its id instead of copying it.
     let parent = peek.parent.map(|parent| match previous {
         Some(previous) if *previous == *parent.0 => previous.clone(),
         _ => EntryId::from(&*parent.0),
@@ -212,7 +212,7 @@ pub(crate) fn record(number: usize, line: &Bytes, previous: Option<&EntryId>) ->
     })
 }
 
-/// The slow way, for objects whose members are not of the usual kind.
+/// Parses an object whose members have unusual types, which is slower.
 fn unusual_record(number: usize, line: &Bytes) -> Option<Record> {
     let value: serde_json::Value = json::from_slice(line)?;
     let object = value.as_object()?;
@@ -236,7 +236,7 @@ fn unusual_record(number: usize, line: &Bytes) -> Option<Record> {
     })
 }
 
-/// The links at the head of a line whose rest is damaged.
+/// Finds the links at the head of a damaged line.
 fn links(line: &[u8]) -> Option<(EntryId, Option<EntryId>)> {
     let head = std::str::from_utf8(&line[..line.len().min(400)])
         .unwrap_or_else(|error| std::str::from_utf8(&line[..error.valid_up_to()]).unwrap_or(""));
@@ -255,9 +255,9 @@ fn links(line: &[u8]) -> Option<(EntryId, Option<EntryId>)> {
     plain(parent).then(|| (EntryId::from(id), Some(EntryId::from(parent))))
 }
 
-/// A complete entry at the end of a line that begins with an unfinished one.
+/// Finds a complete entry at the end of a line that begins with an incomplete one.
 ///
-/// This is what a writer leaves that appends to a torn file without looking.
+/// A writer that appends to a torn file without checking its end leaves such a line.
 fn glued(line: &Bytes) -> Option<Bytes> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -270,16 +270,16 @@ fn glued(line: &Bytes) -> Option<Bytes> {
         #[serde(borrow)]
         timestamp: Text<'a>,
     }
-    const TRIES: usize = 64;
+    const ATTEMPT_LIMIT: usize = 64;
     memmem::find_iter(line, br#"{"type":""#)
         .filter(|&at| at > 0)
-        .take(TRIES)
+        .take(ATTEMPT_LIMIT)
         .map(|at| line.slice(at..))
         .find(|rest| serde_json::from_slice::<Whole<'_>>(rest).is_ok())
 }
 
 impl Record {
-    /// The entry it is; `None` for headers and for objects without an id.
+    /// Converts the record into an entry; `None` for headers and for objects without an id.
     pub(crate) fn into_entry(self) -> Option<Entry> {
         let RecordKind::Entry(kind) = self.kind else {
             return None;
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unfinished_last_line_is_torn_and_a_finished_one_is_not() {
+    fn an_incomplete_last_line_is_torn_and_a_complete_one_is_not() {
         let text = format!("{HEADER}\n{USER}");
         assert_eq!(scan_text(text.clone()).tail, Tail::MissingNewline);
         let torn = scan_text(text[..text.len() - 1].to_owned());
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_not_text_cost_characters_not_lines() {
+    fn bytes_that_are_not_utf8_are_replaced_and_the_line_is_used() {
         let mut text = format!("{HEADER}\n{USER}\n").into_bytes();
         let at = memmem::find(&text, b"hi").unwrap();
         text[at] = 0xff;

@@ -4,9 +4,9 @@ use pinion_message::{Message, Usage};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::counted::{Counted, counted};
+use crate::answer_totals::{AnswerTotals, answer_totals};
 use crate::entry::Body;
-use crate::stored::{Found, go_through};
+use crate::stored_line::{LineSource, for_each_line};
 use crate::{Entry, EntryKind, Role, Store};
 
 /// Counts, tokens and cost of a list of messages. Member order is that of `get_session_stats`.
@@ -25,10 +25,10 @@ pub struct Stats {
     /// Messages of every kind.
     pub total_messages: usize,
     pub tokens: TokenTotals,
-    /// US dollars.
+    /// Cost in dollars (USD).
     #[schemars(range(min = 0))]
     pub cost: f64,
-    /// How full the model's window is; left out without a model.
+    /// The size of the context; missing without a model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_usage: Option<ContextUsage>,
 }
@@ -46,21 +46,21 @@ pub struct TokenTotals {
     pub total: u64,
 }
 
-/// How full a model's window is.
+/// The size of the context in relation to the model's window.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextUsage {
-    /// `None` while nobody has counted, as right after a compaction.
+    /// Tokens in the context; `None` if unknown, such as right after a compaction.
     pub tokens: Option<u64>,
-    /// Tokens that fit.
+    /// Tokens that fit into the model's window.
     pub context_window: u64,
-    /// `tokens` in per cent of the window.
+    /// `tokens` in percent of the window.
     #[schemars(range(min = 0))]
     pub percent: Option<f64>,
 }
 
 impl ContextUsage {
-    /// How full a window of this size is.
+    /// Computes the percentage for a window of `context_window` tokens.
     pub fn new(tokens: Option<u64>, context_window: u64) -> Self {
         let percent = tokens.map(|tokens| tokens as f64 / context_window as f64 * 100.0);
         Self {
@@ -82,7 +82,7 @@ impl Stats {
         }
     }
 
-    fn add_answer(&mut self, answer: &Counted) {
+    fn add_answer(&mut self, answer: &AnswerTotals) {
         self.assistant_messages += 1;
         self.tool_calls += answer.tool_calls;
         self.add_usage(&answer.usage);
@@ -106,22 +106,22 @@ pub fn stats<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Stats {
     stats
 }
 
-/// What a session has had so far. Entries are only ever appended, so each is looked at once.
+/// The totals of a session so far. Entries are only appended, so each is counted once.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct RunningTotals {
     entries: usize,
     stats: Stats,
 }
 
-impl Tally {
+impl RunningTotals {
     fn catch_up(&mut self, entries: &[Entry]) {
         let new = entries.get(self.entries..).unwrap_or_default();
         self.entries = entries.len();
-        go_through(new, |entry, found| self.count(entry, &found));
+        for_each_line(new, |entry, source| self.count(entry, &source));
     }
 
-    /// Of most messages it is enough to know the role.
-    fn count(&mut self, entry: &Entry, found: &Found<'_>) {
+    /// Counts an entry. Most messages are counted by their role, without parsing them.
+    fn count(&mut self, entry: &Entry, source: &LineSource<'_>) {
         let stats = &mut self.stats;
         match entry.kind() {
             EntryKind::Message(Role::Other) => {
@@ -134,7 +134,7 @@ impl Tally {
                 match role {
                     Role::User => stats.user_messages += 1,
                     Role::ToolResult => stats.tool_results += 1,
-                    Role::Assistant => stats.add_answer(&counted_answer(entry, found)),
+                    Role::Assistant => stats.add_answer(&totals_of(entry, source)),
                     _ => {}
                 }
             }
@@ -149,31 +149,31 @@ impl Tally {
     }
 }
 
-fn counted_answer(entry: &Entry, found: &Found<'_>) -> Counted {
-    match (&entry.body, found) {
+fn totals_of(entry: &Entry, source: &LineSource<'_>) -> AnswerTotals {
+    match (&entry.body, source) {
         (Body::Message(message, _), _) => message
             .as_assistant()
-            .map(Counted::from)
+            .map(AnswerTotals::from)
             .unwrap_or_default(),
-        (Body::Line(line), _) => counted(line),
-        (_, Found::Read(line)) => counted(line),
-        _ => Counted::default(),
+        (Body::Line(line), _) => answer_totals(line),
+        (_, LineSource::Read(line)) => answer_totals(line),
+        _ => AnswerTotals::default(),
     }
 }
 
 impl Store {
-    /// Adds up a list of messages under this session's name.
+    /// Adds up a list of messages; the result has this session's file and id.
     pub fn stats<'a>(&self, messages: impl IntoIterator<Item = &'a Message>) -> Stats {
         self.named(stats(messages))
     }
 
-    /// Adds up all the session has had: what was summarised and what is on other branches too, and
-    /// what the summaries took.
+    /// Adds up all messages of the session, including summarised ones and those on other branches, and the usage of the
+    /// summaries.
     pub fn totals(&mut self) -> Stats {
-        let mut tally = std::mem::take(&mut self.tally);
-        tally.catch_up(self.tree.entries());
-        self.tally = tally;
-        self.named(self.tally.stats.clone())
+        let mut running_totals = std::mem::take(&mut self.running_totals);
+        running_totals.catch_up(self.tree.entries());
+        self.running_totals = running_totals;
+        self.named(self.running_totals.stats.clone())
     }
 
     fn named(&self, stats: Stats) -> Stats {
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn totals_count_each_request_once_whatever_became_of_it() {
+    fn totals_count_each_request_once() {
         let answer = |input: u64| -> Arc<Message> {
             let usage = serde_json::json!({"input": input, "output": 1, "totalTokens": input + 1,
                 "cost": {"total": 0.5}});

@@ -4,70 +4,69 @@ use std::path::{Path, PathBuf};
 
 use pinion_message::now_millis;
 
-use crate::context::{Choices, Context};
-use crate::disk::Disk;
+use crate::context::{Context, SessionChoices};
 use crate::entry::{Entry, EntryId, Role};
-use crate::quick::Verification;
-use crate::record::NewEntry;
-use crate::stats::Tally;
+use crate::fast_read::Verification;
+use crate::new_entry::NewEntry;
+use crate::session_file::SessionFile;
+use crate::stats::RunningTotals;
 use crate::tree::{Label, Tree};
 use crate::{Header, Notice, SessionError};
 
-/// One session: a tree of entries with a current leaf, in memory and, once something was said in it, in
-/// a file this process alone writes.
+/// One session: a tree of entries with a current leaf, in memory and, from the first message on, in a locked file.
 ///
-/// A store is not shared: whoever owns it is the writer. Dropping it releases the file.
+/// The owner of a store is its only writer. Dropping the store releases the file.
 #[derive(Debug)]
 pub struct Store {
     pub(crate) header: Header,
     pub(crate) cwd: PathBuf,
     pub(crate) tree: Tree,
     pub(crate) leaf: Option<EntryId>,
-    pub(crate) place: Place,
-    /// Where sessions made from this one go; `None` keeps them in memory.
+    pub(crate) location: SessionLocation,
+    /// The directory for sessions made from this one; `None` holds them in memory.
     pub(crate) directory: Option<PathBuf>,
     pub(crate) notices: Vec<Notice>,
-    /// The file is large and is being looked through.
+    /// The background check of a large file.
     pub(crate) verification: Option<Verification>,
-    /// What was counted so far.
-    pub(crate) tally: Tally,
+    /// The totals so far.
+    pub(crate) running_totals: RunningTotals,
 }
 
-/// Where a session is kept.
+/// The location of a session.
 #[derive(Debug)]
-pub(crate) enum Place {
+pub(crate) enum SessionLocation {
     Memory,
-    /// In a file that will be made when there is something to keep.
+    /// A file that the first message or name creates.
     Later(PathBuf),
-    File(Disk),
-    /// In a file somebody else may be writing.
+    File(SessionFile),
+    /// A file that another process may write.
     ReadOnly(PathBuf),
 }
 
-/// How a new session begins.
+/// The options of a new session.
 #[derive(Debug, Clone, Default)]
 pub struct NewSession {
-    /// The working directory it records.
+    /// The working directory in the header.
     pub cwd: PathBuf,
-    /// The directory its file goes to; `None` for a session that is never written.
+    /// The directory for its file; `None` for a session in memory only.
     pub directory: Option<PathBuf>,
-    /// Its id; a random UUID if not given.
+    /// The session id; `None` for a random UUID.
     pub id: Option<String>,
-    /// The session it comes from.
+    /// The session that it comes from.
     pub parent_session: Option<String>,
 }
 
-/// A session and what happened while it was opened.
+/// An opened session with the notices of opening it.
 #[derive(Debug)]
 pub struct Opened {
-    /// The session.
     pub store: Store,
-    /// Repairs, damage, and locks that could not be had.
+    /// Repairs, damage, and missing locks.
     pub notices: Vec<Notice>,
 }
 
 impl Store {
-    /// Begins a session. Its path is known at once; the file comes with the first entry that is not a choice of model or level.
+    /// Creates a session. Its path is fixed at once; the file is created with the first entry that does not select a model or
+    /// a thinking level.
     pub fn create(options: NewSession) -> Result<Self, SessionError> {
         let NewSession {
             cwd,
@@ -76,36 +75,41 @@ impl Store {
             parent_session,
         } = options;
         let header = Header::now(id, &cwd, parent_session);
-        let place = match &directory {
+        let location = match &directory {
             Some(directory) => {
-                // Like pi, the directory is there from the start; if it cannot be made, the
-                // first write says so.
+                // As in pi, the directory exists from the start. If it cannot be created, the first write fails.
                 drop(std::fs::create_dir_all(directory));
-                Place::Later(directory.join(header.file_name()))
+                SessionLocation::Later(directory.join(header.file_name()))
             }
-            None => Place::Memory,
+            None => SessionLocation::Memory,
         };
-        Ok(Self::around(header, cwd, Tree::default(), place, directory))
+        Ok(Self::from_parts(
+            header,
+            cwd,
+            Tree::default(),
+            location,
+            directory,
+        ))
     }
 
-    /// Begins a session that will be stored at `path`, where there is nothing yet.
+    /// Creates a session that will be stored at `path`, where no file exists yet.
     pub fn at_path(path: &Path, cwd: &Path) -> Self {
         let header = Header::now(None, cwd, None);
-        let place = Place::Later(path.to_owned());
-        Self::around(
+        let location = SessionLocation::Later(path.to_owned());
+        Self::from_parts(
             header,
             cwd.to_owned(),
             Tree::default(),
-            place,
+            location,
             parent_of(path),
         )
     }
 
-    pub(crate) fn around(
+    pub(crate) fn from_parts(
         header: Header,
         cwd: PathBuf,
         tree: Tree,
-        place: Place,
+        location: SessionLocation,
         directory: Option<PathBuf>,
     ) -> Self {
         let leaf = tree.last_id().cloned();
@@ -114,64 +118,61 @@ impl Store {
             cwd,
             tree,
             leaf,
-            place,
+            location,
             directory,
             notices: Vec::new(),
             verification: None,
-            tally: Tally::default(),
+            running_totals: RunningTotals::default(),
         }
     }
 
-    /// The session id.
     pub fn id(&self) -> &str {
         &self.header.id
     }
 
-    /// The path of the session file, also before it exists; `None` in memory.
+    /// Returns the path of the session file, also before it exists; `None` in memory.
     pub fn file(&self) -> Option<&Path> {
-        match &self.place {
-            Place::Memory => None,
-            Place::Later(path) | Place::ReadOnly(path) => Some(path),
-            Place::File(disk) => Some(disk.path()),
+        match &self.location {
+            SessionLocation::Memory => None,
+            SessionLocation::Later(path) | SessionLocation::ReadOnly(path) => Some(path),
+            SessionLocation::File(session_file) => Some(session_file.path()),
         }
     }
 
-    /// Whether the session file exists with at least a header in it.
+    /// Reports whether the session file exists and has a header.
     pub fn is_on_disk(&self) -> bool {
-        match &self.place {
-            Place::Memory | Place::Later(_) => false,
-            Place::ReadOnly(_) => true,
-            Place::File(disk) => disk.is_begun(),
+        match &self.location {
+            SessionLocation::Memory | SessionLocation::Later(_) => false,
+            SessionLocation::ReadOnly(_) => true,
+            SessionLocation::File(session_file) => session_file.is_begun(),
         }
     }
 
-    /// The header.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The working directory of the session.
     pub fn cwd(&self) -> &Path {
         &self.cwd
     }
 
-    /// Where sessions made from this one are stored.
+    /// Returns the directory for sessions made from this one.
     pub fn directory(&self) -> Option<&Path> {
         self.directory.as_deref()
     }
 
-    /// Stores sessions made from this one in `directory`.
+    /// Sets the directory for sessions made from this one.
     pub fn set_directory(&mut self, directory: PathBuf) {
         self.directory = Some(directory);
     }
 
     /// Appends an entry after the leaf and makes it the leaf.
     ///
-    /// Once the session has a file, the entry is in it when this returns. If it cannot be written,
-    /// the error is [`SessionError::NotSaved`]: the entry is part of the session all the same, the file
-    /// ends with its last complete entry, and the next append tries again.
+    /// Once the session has a file, the entry is in it when this returns. If it cannot be written, the error is
+    /// [`SessionError::NotSaved`]: the entry is nevertheless part of the session, the file ends with its last complete entry,
+    /// and the next append tries again.
     pub fn append(&mut self, entry: NewEntry) -> Result<EntryId, SessionError> {
-        if let Place::ReadOnly(path) = &self.place {
+        if let SessionLocation::ReadOnly(path) = &self.location {
             return Err(SessionError::ReadOnly { path: path.clone() });
         }
         if let NewEntry::Label { target_id, .. } = &entry
@@ -192,24 +193,24 @@ impl Store {
         Ok(id)
     }
 
-    /// Writes what is not in the file yet, if the session is one that has a file.
+    /// Writes the entries that are not in the file, if the session has one.
     pub(crate) fn save(&mut self) -> std::io::Result<()> {
-        if let Place::Later(path) = &self.place {
+        if let SessionLocation::Later(path) = &self.location {
             if !self.tree.is_used() {
                 return Ok(());
             }
-            self.place = Place::File(Disk::create(path)?);
+            self.location = SessionLocation::File(SessionFile::create(path)?);
         }
-        if let Place::File(disk) = &mut self.place
-            && (disk.is_begun() || self.tree.is_used())
+        if let SessionLocation::File(session_file) = &mut self.location
+            && (session_file.is_begun() || self.tree.is_used())
         {
-            disk.append(&self.header, &self.tree, &mut self.notices)?;
-            if let Some(error) = disk.file().take_failure() {
+            session_file.append(&self.header, &self.tree, &mut self.notices)?;
+            if let Some(error) = session_file.file().take_failure() {
                 self.notices.push(Notice::new(
                     "session_not_durable",
                     format!(
                         "{} could not be flushed to disk: {error}",
-                        disk.path().display()
+                        session_file.path().display()
                     ),
                 ));
             }
@@ -217,28 +218,28 @@ impl Store {
         Ok(())
     }
 
-    /// Entries that should be in the file and are not.
+    /// Counts the entries that should be in the file and are not.
     pub fn pending(&self) -> usize {
-        match &self.place {
-            Place::File(disk) => disk.pending(&self.tree),
-            Place::Later(_) if self.tree.is_used() => self.tree.entries().len(),
+        match &self.location {
+            SessionLocation::File(session_file) => session_file.pending(&self.tree),
+            SessionLocation::Later(_) if self.tree.is_used() => self.tree.entries().len(),
             _ => 0,
         }
     }
 
-    /// What happened since the session was opened that somebody should know; each is told once.
+    /// Returns the notices since the last call. Each notice is returned once.
     pub fn take_notices(&mut self) -> Vec<Notice> {
         let mut notices = std::mem::take(&mut self.notices);
         notices.extend(self.verification.iter().flat_map(Verification::take));
         notices
     }
 
-    /// The current entry; `None` if the next one will be a root.
+    /// Returns the id of the current entry; `None` if the next one will be a root.
     pub fn leaf(&self) -> Option<&str> {
         self.leaf.as_deref()
     }
 
-    /// Continues from another entry, or from nothing. The file does not change.
+    /// Makes another entry the current one; `None` makes the next entry a root. The file does not change.
     pub fn set_leaf(&mut self, leaf: Option<&str>) -> Result<(), SessionError> {
         self.leaf = match leaf {
             None => None,
@@ -252,17 +253,16 @@ impl Store {
         Ok(())
     }
 
-    /// All entries in file order.
+    /// Returns all entries in file order.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.tree.entries().iter()
     }
 
-    /// The entry with this id.
     pub fn entry(&self, id: &str) -> Option<&Entry> {
         self.tree.get(id)
     }
 
-    /// The entries strictly after `id` in file order, all of them without one.
+    /// Returns the entries after `id` in file order; all entries for `None`.
     pub fn entries_since(&self, id: Option<&str>) -> Result<&[Entry], SessionError> {
         let from = match id {
             None => 0,
@@ -274,12 +274,12 @@ impl Store {
         Ok(&self.tree.entries()[from..])
     }
 
-    /// The entries from the root to `leaf`; empty if there is no such entry.
+    /// Returns the entries from the root to `leaf`; empty if `leaf` does not exist.
     pub fn path_to(&self, leaf: &str) -> Vec<&Entry> {
         self.tree.path_to(leaf)
     }
 
-    /// The entries from the root to the current leaf.
+    /// Returns the entries from the root to the current leaf.
     pub fn path(&self) -> Vec<&Entry> {
         self.leaf
             .as_deref()
@@ -287,37 +287,35 @@ impl Store {
             .unwrap_or_default()
     }
 
-    /// The conversation at the current leaf. Messages read from the file are parsed here.
+    /// Returns the conversation at the current leaf. Parses the messages, which takes time for a long session.
     pub fn context(&self) -> Context {
         Context::of(&self.path())
     }
 
-    /// Model and thinking level at the current leaf, without reading the conversation.
-    pub fn choices(&self) -> Choices {
-        Choices::of(&self.path())
+    /// Returns model and thinking level at the current leaf, without parsing the conversation.
+    pub fn choices(&self) -> SessionChoices {
+        SessionChoices::of(&self.path())
     }
 
-    /// The conversation at another entry.
+    /// Returns the conversation at another entry.
     pub fn context_at(&self, leaf: &str) -> Context {
         Context::of(&self.tree.path_to(leaf))
     }
 
-    /// The session's name.
     pub fn name(&self) -> Option<&str> {
         self.tree.name()
     }
 
-    /// Labels by the entry they name, in the order those were first named.
+    /// Returns the labels by their entry, in the order in which the entries were first labelled.
     pub fn labels(&self) -> Vec<(&EntryId, &Label)> {
         self.tree.labels()
     }
 
-    /// The label of an entry.
     pub fn label(&self, id: &str) -> Option<&str> {
         self.tree.label(id).map(|label| label.text.as_str())
     }
 
-    /// Every user message that has text, on all branches, in file order.
+    /// Returns every user message with text, on all branches, in file order.
     pub fn user_messages(&self) -> Vec<(EntryId, String)> {
         self.tree
             .entries()
@@ -331,17 +329,17 @@ impl Store {
             .collect()
     }
 
-    /// Asks for durability now, without waiting: for the end of a run.
+    /// Requests a sync of the file and does not wait for it. Called at the end of a run.
     pub fn sync(&self) {
-        if let Place::File(disk) = &self.place {
-            disk.file().sync_soon();
+        if let SessionLocation::File(session_file) = &self.location {
+            session_file.file().sync_soon();
         }
     }
 
-    /// Writes what is pending and waits until the disk has it: for shutdown.
+    /// Writes pending entries and waits until they are on the disk. Called at shutdown.
     pub fn flush_and_sync(&mut self) -> Result<(), SessionError> {
-        let saved = self.save().and_then(|()| match &self.place {
-            Place::File(disk) => disk.file().sync_and_wait(),
+        let saved = self.save().and_then(|()| match &self.location {
+            SessionLocation::File(session_file) => session_file.file().sync_and_wait(),
             _ => Ok(()),
         });
         saved.map_err(|source| SessionError::Io {
@@ -352,7 +350,7 @@ impl Store {
     }
 }
 
-/// The text of a user message, blocks joined with nothing between them.
+/// Returns the text of a user message, with its blocks joined without a separator.
 pub(crate) fn user_text(entry: &Entry) -> Option<String> {
     match &*entry.message()? {
         pinion_message::Message::User(message) => Some(message.content.joined_text("")),
@@ -360,7 +358,7 @@ pub(crate) fn user_text(entry: &Entry) -> Option<String> {
     }
 }
 
-/// The directory of a file, in a form that can be joined to.
+/// Returns the directory of a file.
 pub(crate) fn parent_of(path: &Path) -> Option<PathBuf> {
     path.parent().map(Path::to_owned)
 }

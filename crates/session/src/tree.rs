@@ -1,4 +1,4 @@
-//! The entries of a session, found by id and walked from leaf to root.
+//! The tree of a session's entries, with an index by id.
 
 use std::collections::HashMap;
 
@@ -8,14 +8,13 @@ use serde::Deserialize;
 use crate::entry::{Body, Entry, EntryId, EntryKind};
 use crate::json;
 
-/// A name somebody gave to an entry.
+/// The label of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {
-    /// The name.
     pub text: String,
-    /// When it was given.
+    /// The time at which it was set.
     pub at: Option<Millis>,
-    /// Labels keep the order in which their targets were first named.
+    /// Position among all labels, by the time at which the entry was first labelled.
     order: usize,
 }
 
@@ -27,7 +26,7 @@ pub(crate) struct Tree {
     labels: HashMap<EntryId, Label>,
     labelled: usize,
     name: Option<String>,
-    /// Entries beyond the choices every session begins with.
+    /// The number of entries that do not select a model or a thinking level.
     used: usize,
 }
 
@@ -54,7 +53,7 @@ impl Tree {
         }
     }
 
-    /// Adds an entry at the end. Of two entries with one id the later is found.
+    /// Adds an entry at the end. Of two entries with the same id, the later one is in the index.
     pub(crate) fn push(&mut self, entry: Entry) {
         if !matches!(
             entry.kind,
@@ -97,7 +96,7 @@ impl Tree {
         }
     }
 
-    /// A fresh id for an entry of this tree.
+    /// Returns an id that no entry of this tree has.
     pub(crate) fn free_id(&self) -> EntryId {
         (0..100)
             .map(|_| EntryId::random())
@@ -121,7 +120,7 @@ impl Tree {
         self.entries.last().map(|entry| &entry.id)
     }
 
-    /// Entries from the root to `leaf`. A missing parent ends the walk, and so does a circle.
+    /// Returns the entries from the root to `leaf`. The path starts later if a parent is missing or the links form a circle.
     pub(crate) fn path_to(&self, leaf: &str) -> Vec<&Entry> {
         let mut path = Vec::new();
         let mut next = self.get(leaf);
@@ -136,7 +135,7 @@ impl Tree {
         path
     }
 
-    /// The first entry whose parent is named but missing.
+    /// Returns the entries whose parent does not exist.
     pub(crate) fn broken_links(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter().filter(|entry| {
             entry
@@ -146,7 +145,7 @@ impl Tree {
         })
     }
 
-    /// Labels by target, in the order the targets were first named.
+    /// Returns the labels by their entry, in the order in which the entries were first labelled.
     pub(crate) fn labels(&self) -> Vec<(&EntryId, &Label)> {
         let mut labels: Vec<_> = self.labels.iter().collect();
         labels.sort_by_key(|(_, label)| label.order);
@@ -161,7 +160,7 @@ impl Tree {
         self.name.as_deref()
     }
 
-    /// Whether the session holds more than the model and the level it began with. Only then it is worth a file.
+    /// Reports whether an entry exists that does not select a model or a thinking level. Only then the session gets a file.
     pub(crate) fn is_used(&self) -> bool {
         self.used > 0
     }

@@ -151,7 +151,7 @@ fn table_line(info: &SessionInfo) -> String {
 fn find(argument: &str) -> Result<PathBuf, Failure> {
     let places = places()?;
     pinion_session::find(&places.root, &places.project, argument)
-        .map(pinion_session::Found::into_path)
+        .map(pinion_session::FoundSession::into_path)
         .map_err(|error| Failure::failed(error.to_string()))
 }
 

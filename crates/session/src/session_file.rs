@@ -1,7 +1,7 @@
-//! The session file: made late, held under a lock, appended to one `write` at a time.
+//! The session file: created late, locked, and extended by one `write` per append.
 //!
-//! After a failed write the file ends again with its last complete line, and whatever is not in it
-//! yet goes out with the next append. Another program appending to the same file is tolerated.
+//! After a failed write the file ends with its last complete line again, and the next append writes all missing entries.
+//! Another program may append to the same file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -12,57 +12,57 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::durability::DurableFile;
-use crate::lock::{self, Lock};
+use crate::lock::{self, LockOutcome};
 use crate::tree::Tree;
 use crate::{Header, Notice, SessionError, clock};
 
 /// The largest file that is read into memory as a whole, in bytes.
 ///
-/// An intact session may be larger: of such a file only the heads of its lines are kept.
+/// An intact session may be larger: only the heads of its lines are held in memory.
 pub(crate) const SIZE_LIMIT: u64 = 512 << 20;
 
-/// The one file a store writes to.
+/// The file of a store, open for appending.
 #[derive(Debug)]
-pub(crate) struct Disk {
+pub(crate) struct SessionFile {
     path: PathBuf,
     file: Arc<DurableFile>,
-    /// How long the file is if nobody else wrote to it.
+    /// The expected length in bytes; another length shows that another program wrote to the file.
     length: u64,
-    /// It has a header.
+    /// The file has a header.
     begun: bool,
-    /// How many entries of the tree are in it.
+    /// The number of entries of the tree that are in the file.
     written: usize,
-    /// What has to happen before the next append.
+    /// The repair to make before the next append.
     repair: Repair,
     foreign_writer_seen: bool,
 }
 
-/// What a file needs before something can be appended.
+/// A repair of the end of a file, made before the next append.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) enum Repair {
     #[default]
     None,
     AddNewline,
-    /// Everything from here on is moved to a file beside this one.
+    /// Move everything from this offset to a second file in the same directory.
     CutTail {
         from: u64,
         torn: Bytes,
     },
 }
 
-impl Disk {
+impl SessionFile {
     /// Opens and locks an existing file.
     pub(crate) fn open(path: &Path, notices: &mut Vec<Notice>) -> Result<Self, SessionError> {
-        // A file that is being migrated changes under its name; three looks are plenty.
-        let mut looks = 0;
+        // A migration replaces the file under its name; it happens once, so three attempts are enough.
+        let mut attempts = 0;
         let file = loop {
             let file = pinion_files::open_with(OpenOptions::new().read(true).append(true), path)
                 .map_err(SessionError::io("open", path))?;
-            looks += 1;
+            attempts += 1;
             match lock::acquire(&file, path)? {
-                Lock::Held => break file,
-                Lock::Moved if looks < 3 => {}
-                Lock::Moved | Lock::Unsupported => {
+                LockOutcome::Held => break file,
+                LockOutcome::Moved if attempts < 3 => {}
+                LockOutcome::Moved | LockOutcome::Unsupported => {
                     notices.push(Notice::new(
                         "session_not_locked",
                         format!(
@@ -74,7 +74,7 @@ impl Disk {
                 }
             }
         };
-        Ok(Self::around(file, path, 0, None))
+        Ok(Self::from_parts(file, path, 0, None))
     }
 
     /// Reads the whole file.
@@ -84,13 +84,13 @@ impl Disk {
         Ok(content)
     }
 
-    /// Says how long the file is.
+    /// Sets the expected length of the file.
     pub(crate) fn of_length(mut self, length: u64) -> Self {
         self.length = length;
         self
     }
 
-    /// Makes the file, or takes over an empty one.
+    /// Creates the file, or takes over an empty one.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         let directory = path
             .parent()
@@ -112,10 +112,10 @@ impl Disk {
         if file.metadata()?.len() > 0 {
             return Err(io::Error::new(
                 ErrorKind::AlreadyExists,
-                "another program has put something else there",
+                "another program has created a file at this path",
             ));
         }
-        Ok(Self::around(
+        Ok(Self::from_parts(
             file,
             path,
             0,
@@ -123,7 +123,7 @@ impl Disk {
         ))
     }
 
-    fn around(file: File, path: &Path, length: u64, new_in: Option<&Path>) -> Self {
+    fn from_parts(file: File, path: &Path, length: u64, new_in: Option<&Path>) -> Self {
         Self {
             path: path.to_owned(),
             file: DurableFile::new(file, new_in.map(Path::to_owned)),
@@ -143,33 +143,33 @@ impl Disk {
         &self.file
     }
 
-    /// Says that the file has a header and the first `written` entries of the tree.
+    /// Records that the file has a header and the first `written` entries of the tree.
     pub(crate) fn holds(mut self, written: usize) -> Self {
         self.begun = true;
         self.written = written;
         self
     }
 
-    /// Says what has to happen before the next append.
+    /// Sets the repair to make before the next append.
     pub(crate) fn needs(mut self, repair: Repair) -> Self {
         self.repair = repair;
         self
     }
 
-    /// Whether the file has a header.
+    /// Reports whether the file has a header.
     pub(crate) fn is_begun(&self) -> bool {
         self.begun
     }
 
-    /// Entries of the tree that are not in the file.
+    /// Counts the entries of the tree that are not in the file.
     pub(crate) fn pending(&self, tree: &Tree) -> usize {
         tree.entries().len() - self.written
     }
 
-    /// Replaces the whole content by way of a second file, so that it is never half there.
+    /// Replaces the whole content by writing a second file and renaming it, so that the file is never incomplete.
     ///
-    /// Where the path is a symbolic link, the file it leads to is replaced and the link stays. Fails if the path no
-    /// longer leads to the regular file that is open.
+    /// If the path is a symbolic link, its target is replaced and the link stays. Fails if the path no longer leads to the
+    /// regular file that is open.
     pub(crate) fn replace(self, content: &[u8]) -> Result<Self, SessionError> {
         let fail = || SessionError::io("rewrite", &self.path);
         let target = pinion_files::locate(&self.path).map_err(fail())?.path;
@@ -180,13 +180,13 @@ impl Disk {
             options.read(true).append(true).create_new(true);
             let mut file = pinion_files::open_with(&mut options, &fresh)?;
             file.set_permissions(self.file.file.metadata()?.permissions())?;
-            // Locked under its new name before anybody can see it there.
+            // Locked before the rename makes it visible to other processes.
             drop(lock::acquire(&file, &fresh));
             file.write_all(content)?;
             file.sync_all()?;
             if !lock::same_file(&self.file.file, &target)? {
                 return Err(io::Error::other(
-                    "another program has put something else there",
+                    "another program has created a file at this path",
                 ));
             }
             fs::rename(&fresh, &target)?;
@@ -195,7 +195,12 @@ impl Disk {
         match written {
             Ok(file) => {
                 let parent = target.parent();
-                Ok(Self::around(file, &self.path, content.len() as u64, parent))
+                Ok(Self::from_parts(
+                    file,
+                    &self.path,
+                    content.len() as u64,
+                    parent,
+                ))
             }
             Err(error) => {
                 drop(fs::remove_file(&fresh));
@@ -204,7 +209,7 @@ impl Disk {
         }
     }
 
-    /// Appends every entry that is not in the file yet, in one write.
+    /// Appends every entry that is not in the file, in one write.
     pub(crate) fn append(
         &mut self,
         header: &Header,
@@ -227,7 +232,7 @@ impl Disk {
         }
         let mut out = Vec::new();
         if metadata.len() != self.length {
-            self.heed_foreign_writer(metadata.len(), notices);
+            self.report_foreign_writer(metadata.len(), notices);
             if metadata.len() > 0 && !self.ends_with_newline(metadata.len())? {
                 out.push(b'\n');
             }
@@ -253,7 +258,7 @@ impl Disk {
         Ok(())
     }
 
-    fn heed_foreign_writer(&mut self, length: u64, notices: &mut Vec<Notice>) {
+    fn report_foreign_writer(&mut self, length: u64, notices: &mut Vec<Notice>) {
         if !std::mem::replace(&mut self.foreign_writer_seen, true) {
             let what = if length > self.length {
                 "appended to"
@@ -276,7 +281,7 @@ impl Disk {
         Ok(last == *b"\n")
     }
 
-    /// Moves a torn tail aside. The bytes are safe in their own file before they are cut here.
+    /// Moves a torn tail to its own file. The bytes are synced there before they are cut here.
     fn repair_tail(&mut self, notices: &mut Vec<Notice>) -> io::Result<()> {
         let Repair::CutTail { from, torn } = &self.repair else {
             return Ok(());
@@ -286,8 +291,8 @@ impl Disk {
             let mut name = self.path.clone().into_os_string();
             name.push(format!(".torn-{stamp}"));
             let mut aside = pinion_files::create_new(Path::new(&name), 0o666)?;
-            let kept = aside.write_all(torn).and_then(|()| aside.sync_all());
-            if let Err(error) = kept {
+            let saved = aside.write_all(torn).and_then(|()| aside.sync_all());
+            if let Err(error) = saved {
                 drop(fs::remove_file(&name));
                 return Err(error);
             }
@@ -308,15 +313,15 @@ impl Disk {
     }
 }
 
-impl Drop for Disk {
-    /// The background thread may still hold the file for a moment; the lock must not wait for it.
+impl Drop for SessionFile {
+    /// Releases the lock now: the background thread may hold the file open for a moment longer.
     fn drop(&mut self) {
         drop(self.file.file.unlock());
         self.file.sync_soon();
     }
 }
 
-/// Reads the whole file at `path` from its beginning, wherever its cursor is.
+/// Reads the whole file from its beginning, whatever the position of its cursor. `path` is for the error.
 pub(crate) fn read_all(file: &File, path: &Path) -> Result<Bytes, SessionError> {
     let fail = || SessionError::io("read", path);
     let size = file.metadata().map_err(fail())?.len();
@@ -345,7 +350,7 @@ fn read_first(file: &File, length: usize) -> io::Result<Bytes> {
     Ok(Bytes::from(content))
 }
 
-/// Writes all of `bytes` at the end of the file, or leaves the file as it was.
+/// Writes all of `bytes` at the end of the file, or restores its length and fails.
 fn write_or_undo(mut file: &File, bytes: &[u8]) -> io::Result<()> {
     let mut done = 0;
     while done < bytes.len() {

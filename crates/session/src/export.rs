@@ -1,9 +1,8 @@
-//! A session as one page to read: no network, works from a file, nothing to install.
+//! Exports a session as one HTML page that works without a network.
 //!
-//! The page holds `{header, entries, leafId, systemPrompt?, tools?}` as base64 in the element
-//! `session-data`, the envelope other viewers of such pages read too, and a small program that draws
-//! it. Text from the session only ever becomes text: the program makes nodes, never markup, and the
-//! page's own policy forbids loading or running anything else.
+//! The page holds `{header, entries, leafId, systemPrompt?, tools?}` as base64 in the element `session-data`, the envelope
+//! that other viewers read too, and a small program that draws it. The program inserts text from the session only as text
+//! nodes, never as markup, and the page's content security policy forbids loading or running anything else.
 
 use std::path::{Path, PathBuf};
 
@@ -15,26 +14,25 @@ use pinion_message::ToolSpec;
 
 use crate::{Entry, SessionError, Store};
 
-const PAGE: &str = include_str!("page.html");
-const STYLE: &str = include_str!("style.css");
+const PAGE: &str = include_str!("export/page.html");
+const STYLE: &str = include_str!("export/style.css");
 const SCRIPTS: [&str; 5] = [
-    include_str!("session.js"),
-    include_str!("markdown.js"),
-    include_str!("highlight.js"),
-    include_str!("render.js"),
-    include_str!("page.js"),
+    include_str!("export/session.js"),
+    include_str!("export/markdown.js"),
+    include_str!("export/highlight.js"),
+    include_str!("export/render.js"),
+    include_str!("export/page.js"),
 ];
 
-/// What a running agent knows beyond the session file.
+/// Data of a running agent that is not in the session file.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Extras<'a> {
-    /// The system prompt in force.
     pub system_prompt: Option<&'a str>,
-    /// The tools on offer.
+    /// The active tools.
     pub tools: Option<&'a [ToolSpec]>,
 }
 
-/// The page.
+/// Returns the page.
 pub fn html(store: &Store, extras: Extras<'_>) -> String {
     let data = STANDARD.encode(data(store, extras));
     let nonce = uuid::Uuid::new_v4().simple().to_string();
@@ -67,7 +65,7 @@ pub struct Export {
 }
 
 impl Export {
-    /// Makes the page of a session that is on disk, for the file `output` or one of the default name.
+    /// Makes the page of a session that is on disk, for the path `output` or [`default_name`].
     pub fn new(
         store: &Store,
         output: Option<&Path>,
@@ -83,9 +81,9 @@ impl Export {
         })
     }
 
-    /// Writes the page, below `directory` if its path is relative. Blocks as long as the file system does.
+    /// Writes the page; a relative path is relative to `directory`. Blocks.
     ///
-    /// Returns the path as given, or the default name as it is: relative.
+    /// Returns the path as given, or the default name.
     pub fn write(self, directory: &Path) -> Result<PathBuf, SessionError> {
         let Self { output, page } = self;
         pinion_files::replace(&directory.join(&output), page.as_bytes(), Replace::USER)
@@ -94,9 +92,9 @@ impl Export {
     }
 }
 
-/// Writes the page to `output`, or to the default name, taken from `directory` where relative.
+/// Writes the page to `output` or [`default_name`]; a relative path is relative to `directory`.
 ///
-/// Returns the path as given, or the default name as it is: relative.
+/// Returns the path as given, or the default name.
 pub fn to_file(
     store: &Store,
     output: Option<&Path>,
@@ -106,13 +104,13 @@ pub fn to_file(
     Export::new(store, output, extras)?.write(directory)
 }
 
-/// `pi-session-<stem>.html`.
+/// Returns `pi-session-<stem>.html`.
 pub fn default_name(session: &Path) -> PathBuf {
     let stem = session.file_stem().unwrap_or_default().to_string_lossy();
     PathBuf::from(format!("pi-session-{stem}.html"))
 }
 
-/// The envelope. Lines go in as they are.
+/// Returns the envelope. Lines are copied unchanged.
 fn data(store: &Store, extras: Extras<'_>) -> Vec<u8> {
     let mut out = br#"{"header":"#.to_vec();
     out.extend_from_slice(store.header().json());

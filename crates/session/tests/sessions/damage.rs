@@ -1,13 +1,10 @@
-//! Files that were cut, flipped, glued, mixed up or never ours.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
-mod support;
+//! Damaged files: cut, with flipped bits, with joined lines, or not a session at all.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::support::*;
 use pinion_session::{Opened, SessionError, Store};
-use support::*;
 
 /// The bytes of a small stored session.
 fn sample() -> Vec<u8> {
@@ -22,7 +19,7 @@ fn sample() -> Vec<u8> {
     fs::read(store.file().unwrap()).unwrap()
 }
 
-/// Where each line begins, and the end.
+/// Returns the offset of each line and of the end.
 fn line_starts(bytes: &[u8]) -> Vec<usize> {
     let after = bytes
         .iter()
@@ -40,7 +37,7 @@ fn codes(opened: &Opened) -> Vec<&'static str> {
     opened.notices.iter().map(|notice| notice.code).collect()
 }
 
-/// Files beside `path` whose name starts with its name.
+/// Lists the files next to `path` whose name starts with its name.
 fn beside(path: &Path) -> Vec<PathBuf> {
     let name = path.file_name().unwrap().to_str().unwrap();
     let files = fs::read_dir(path.parent().unwrap())
@@ -120,7 +117,7 @@ fn a_first_write_cut_anywhere_leaves_a_session_that_opens() {
 }
 
 #[test]
-fn a_flipped_bit_costs_at_most_its_own_line_and_is_told() {
+fn a_flipped_bit_damages_at_most_its_own_line_and_is_reported() {
     let bytes = sample();
     let starts = line_starts(&bytes);
     let home = tempfile::tempdir().unwrap();
@@ -190,7 +187,7 @@ fn damage_in_the_middle_keeps_the_rest_of_the_conversation() {
         fs::read_to_string(&path).unwrap().starts_with(&text),
         "the damaged bytes stay"
     );
-    // What cannot be read is not copied either, and the copy is whole.
+    // Unreadable lines are not copied, and the copy is intact.
     let copy = opened.store.clone_to_leaf().unwrap().save().unwrap();
     let copy_path = copy.file().unwrap().to_owned();
     drop(copy);
@@ -216,7 +213,7 @@ fn an_entry_glued_to_a_torn_one_is_used() {
 }
 
 #[test]
-fn a_parent_that_does_not_exist_is_told() {
+fn a_parent_that_does_not_exist_is_reported() {
     let bytes = String::from_utf8(sample()).unwrap();
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("s.jsonl");
@@ -349,7 +346,7 @@ fn old_versions_are_rewritten_once_and_damage_in_them_stays() {
 }
 
 #[test]
-fn a_version_that_does_not_fit_the_entries_is_told_and_nothing_is_rewritten() {
+fn a_version_that_does_not_match_the_entries_is_reported_and_nothing_is_rewritten() {
     let bytes = String::from_utf8(sample()).unwrap();
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("s.jsonl");

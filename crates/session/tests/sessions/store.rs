@@ -1,18 +1,15 @@
-//! A session's life: begun, written late, continued, branched, named, forked.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
-mod support;
+//! Sessions that are created, written late, continued, branched, named and forked.
 
 use std::fs;
 use std::path::Path;
 
+use crate::support::*;
 use pinion_message::{Content, ThinkingLevel};
 use pinion_session::{NewEntry, NewSession, Store};
 use serde_json::{Value, json};
-use support::*;
 
 #[test]
-fn nothing_is_written_before_something_is_said_and_then_everything_at_once() {
+fn nothing_is_written_before_the_first_message_and_then_everything_at_once() {
     let home = tempfile::tempdir().unwrap();
     let directory = home.path().join("sessions/--work--");
     let mut store = new_session(&directory);
@@ -201,7 +198,7 @@ fn a_compaction_replaces_what_it_summarises() {
             .timestamp()
             .unwrap()
     );
-    // An older compaction inside the kept range says nothing; an unknown id keeps nothing.
+    // An older compaction inside the kept range has no effect; an unknown id keeps no entry.
     store.append(compaction(&kept, "again")).unwrap();
     assert_eq!(texts(&store), ["[again]", "two", "second", "three"]);
     store.append(compaction("gone", "all")).unwrap();
@@ -463,7 +460,7 @@ fn a_context_edit_leaves_out_or_replaces_what_the_model_sees() {
         "an edit belongs to its branch"
     );
     assert_eq!(store.context().entry_ids.len(), 4);
-    // What cannot be understood was not meant to be sent.
+    // An edit that cannot be parsed leaves its target out.
     for odd in [r#","replacement":{"text":"x"}"#, r#","replacement":7"#, ""] {
         assert_eq!(
             seen(&[edit("e1", &ids[3], &ids[1], odd)]),

@@ -1,9 +1,8 @@
-//! Large healthy files, read without looking inside the messages and without keeping them.
+//! Reads large intact files without parsing their messages or holding them in memory.
 //!
-//! Every writer puts the links of an entry at the head of its line. For files too large to parse in
-//! passing, that head is all that is read here, and the messages stay in the file until they are wanted.
-//! At the first sign of trouble nothing is concluded and the file is read thoroughly instead. What
-//! remains unseen, a broken message with an intact head, is looked for later on a thread of its own.
+//! Every writer puts the links of an entry at the head of its line. For a large file only that head is parsed, and the
+//! messages stay in the file until they are needed. At the first sign of damage this reader gives up, and the caller reads
+//! the whole file. A damaged message with an intact head is not noticed here; a background thread looks for it later.
 
 use std::fs::File;
 use std::io;
@@ -19,56 +18,56 @@ use crate::entry::{Body, Entry, EntryId, EntryKind, Role};
 use crate::header::VERSION;
 use crate::open::report;
 use crate::scan::{self, Tail, record};
-use crate::stored::Stored;
+use crate::stored_line::StoredLine;
 use crate::tree::Tree;
-use crate::{Header, Notice, disk};
+use crate::{Header, Notice, session_file};
 
-/// Smaller files are parsed in less time than it takes to notice.
-const LARGE: u64 = 256 * 1024;
-/// How much is read at once; longer lines are read whole.
-const PIECE: usize = 256 * 1024;
-/// A longer line is not one of a session: what a client may send in one line is half of this.
+/// Size in bytes from which a file is large. Smaller files are parsed too fast for a user to notice.
+const LARGE_FILE: u64 = 256 * 1024;
+/// Bytes to read at once; longer lines are read as a whole.
+const CHUNK_SIZE: usize = 256 * 1024;
+/// Byte limit of a line: twice the limit for a line of a client.
 const LINE_LIMIT: usize = 128 << 20;
-/// More entries than this are not kept in memory.
+/// Limit on the entries that are held in memory.
 const ENTRY_LIMIT: usize = 1 << 20;
-/// Room for entries that is made in advance, whatever size the file claims to have.
-const ROOM: u64 = 1 << 16;
-/// The background reading leaves the processors to whoever opened the file, for a while.
-const PAUSE: Duration = Duration::from_millis(500);
+/// Limit on the entries for which memory is reserved in advance, because the size of a file may be misleading.
+const CAPACITY_LIMIT: u64 = 1 << 16;
+/// Delay of the background check, which leaves the processors to the caller that opened the file.
+const VERIFY_DELAY: Duration = Duration::from_millis(500);
 
-/// A large file in which nothing seems wrong.
-pub(crate) struct Healthy {
+/// A large file without visible damage.
+pub(crate) struct IntactFile {
     pub header: Header,
     pub tree: Tree,
     pub tail: Tail,
     pub length: u64,
 }
 
-/// Reads a large file; `None` if it is small, of an old version, or anything is unusual.
-pub(crate) fn read(file: &Arc<File>) -> Option<Healthy> {
+/// Reads a large file; `None` if it is small, of an old version, or unusual in any way.
+pub(crate) fn read(file: &Arc<File>) -> Option<IntactFile> {
     let length = file.metadata().ok()?.len();
-    if length < LARGE {
+    if length < LARGE_FILE {
         return None;
     }
-    let mut reading = Reading {
+    let mut reading = FastReader {
         file,
         header: None,
-        tree: Tree::with_capacity((length / 1024).min(ROOM) as usize),
+        tree: Tree::with_capacity((length / 1024).min(CAPACITY_LIMIT) as usize),
         number: 0,
         last: (0, 0),
     };
-    let tail = reading.pieces().ok()??;
-    // The last line may have been cut: a look at its head is not enough.
+    let tail = reading.read_lines().ok()??;
+    // The last line may be incomplete, so it is parsed as a whole.
     let (at, size) = reading.last;
-    let last = Stored {
+    let last = StoredLine {
         source: Arc::clone(file),
         at,
         length: u32::try_from(size).ok()?,
     };
     record(reading.number, &last.read().ok()?, None)?;
-    let Reading { header, tree, .. } = reading;
+    let FastReader { header, tree, .. } = reading;
     let linked = tree.broken_links().next().is_none();
-    linked.then_some(Healthy {
+    linked.then_some(IntactFile {
         header: header?,
         tree,
         tail,
@@ -76,19 +75,19 @@ pub(crate) fn read(file: &Arc<File>) -> Option<Healthy> {
     })
 }
 
-struct Reading<'a> {
+struct FastReader<'a> {
     file: &'a Arc<File>,
     header: Option<Header>,
     tree: Tree,
     number: usize,
-    /// Where the last line is.
+    /// Offset and length of the last line.
     last: (u64, usize),
 }
 
-impl Reading<'_> {
+impl FastReader<'_> {
     /// Reads all lines; `None` if one is unusual.
-    fn pieces(&mut self) -> io::Result<Option<Tail>> {
-        let mut buffer = vec![0; PIECE];
+    fn read_lines(&mut self) -> io::Result<Option<Tail>> {
+        let mut buffer = vec![0; CHUNK_SIZE];
         let (mut at, mut filled) = (0, 0);
         loop {
             if filled == buffer.len() {
@@ -127,16 +126,16 @@ impl Reading<'_> {
         }
     }
 
-    /// Reads the lines of a piece that begins at `at`.
-    fn lines(&mut self, piece: &[u8], at: u64) -> Option<()> {
-        std::str::from_utf8(piece).ok()?;
-        let unfinished = (!piece.ends_with(b"\n")).then_some(piece.len());
+    /// Reads the lines of a chunk that begins at `at`.
+    fn lines(&mut self, chunk: &[u8], at: u64) -> Option<()> {
+        std::str::from_utf8(chunk).ok()?;
+        let unfinished = (!chunk.ends_with(b"\n")).then_some(chunk.len());
         let mut start = 0;
-        for end in memchr_iter(b'\n', piece).chain(unfinished) {
+        for end in memchr_iter(b'\n', chunk).chain(unfinished) {
             self.number += 1;
             if start < end {
                 self.last = (at + start as u64, end - start);
-                self.line(&piece[start..end])?;
+                self.line(&chunk[start..end])?;
             }
             start = end + 1;
         }
@@ -160,16 +159,16 @@ impl Reading<'_> {
         (self.tree.entries().len() <= ENTRY_LIMIT).then_some(())
     }
 
-    fn stored(&self, head: Head<'_>) -> Entry {
+    fn stored(&self, head: LineHead<'_>) -> Entry {
         let (at, length) = self.last;
-        // Nearly all entries follow the one before them: share its id instead of copying it.
+        // Nearly all entries are children of the previous one: share its id instead of copying it.
         let previous = self.tree.last_id();
         let parent = head.parent.map(|parent| match previous {
             Some(previous) if *previous == *parent => previous.clone(),
             _ => EntryId::from(parent),
         });
         let body = match u32::try_from(length) {
-            Ok(length) => Body::Stored(Stored {
+            Ok(length) => Body::Stored(StoredLine {
                 source: Arc::clone(self.file),
                 at,
                 length,
@@ -186,13 +185,13 @@ impl Reading<'_> {
 }
 
 /// The head of a message line written in the usual order.
-struct Head<'a> {
+struct LineHead<'a> {
     id: &'a str,
     parent: Option<&'a str>,
     role: Role,
 }
 
-fn head(line: &[u8]) -> Option<Head<'_>> {
+fn head(line: &[u8]) -> Option<LineHead<'_>> {
     let rest = line.strip_prefix(br#"{"type":"message","id":""#)?;
     let (id, rest) = word(rest)?;
     let rest = rest.strip_prefix(br#","parentId":"#)?;
@@ -207,7 +206,7 @@ fn head(line: &[u8]) -> Option<Head<'_>> {
     let (role, _) = word(rest.strip_prefix(br#","message":{"role":""#)?)?;
     let role = Role::of(role);
     let usual = role != Role::Other && line.ends_with(b"}}") && u32::try_from(line.len()).is_ok();
-    usual.then_some(Head { id, parent, role })
+    usual.then_some(LineHead { id, parent, role })
 }
 
 /// A short plain string and what follows its closing quote.
@@ -221,18 +220,18 @@ fn word(text: &[u8]) -> Option<(&str, &[u8])> {
     plain.then_some((word, &text[end + 1..]))
 }
 
-/// What a thorough reading of a file has found so far.
+/// The notices of a background check of a file.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Verification(Arc<Mutex<Vec<Notice>>>);
 
 impl Verification {
-    /// Reads the first `length` bytes of `file` thoroughly in the background.
+    /// Checks the first `length` bytes of `file` in the background.
     pub(crate) fn start(file: Arc<File>, length: u64, path: PathBuf) -> Self {
         let verification = Self::default();
         let found = verification.clone();
         let work = move || {
-            std::thread::sleep(PAUSE);
-            let Ok(content) = disk::read_all(&file, &path) else {
+            std::thread::sleep(VERIFY_DELAY);
+            let Ok(content) = session_file::read_all(&file, &path) else {
                 return;
             };
             let length = usize::try_from(length)
@@ -247,12 +246,12 @@ impl Verification {
                 .append(&mut notices);
         };
         let thread = std::thread::Builder::new().name("session-verify".to_owned());
-        // Without a thread a broken message is still found when it is read.
+        // Without a thread, a damaged message is still reported when it is read.
         drop(thread.spawn(work));
         verification
     }
 
-    /// What was found since the last time.
+    /// Returns the notices since the last call.
     pub(crate) fn take(&self) -> Vec<Notice> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -291,18 +290,18 @@ mod tests {
     }
 
     #[test]
-    fn a_healthy_file_is_read_alike_quickly_and_thoroughly() {
+    fn a_fast_read_of_an_intact_file_equals_a_full_scan() {
         let mut lines = large(3000);
         lines.insert(
             900,
             r#"{"type":"custom","customType":"c","id":"x","parentId":"00000003","timestamp":"t"}"#
                 .into(),
         );
-        // Longer than a piece.
-        lines[1000] = lines[1000].replace("text", &"long ".repeat(PIECE / 40));
+        // Longer than a chunk.
+        lines[1000] = lines[1000].replace("text", &"long ".repeat(CHUNK_SIZE / 40));
         let file = file(&lines);
         let quick = read(&file).unwrap();
-        let content = disk::read_all(&file, Path::new("")).unwrap();
+        let content = session_file::read_all(&file, Path::new("")).unwrap();
         let thorough = scan::scan(&content);
         assert_eq!(quick.length, content.len() as u64);
         assert_eq!((quick.tail, thorough.damage.len()), (Tail::Clean, 0));
@@ -316,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn trouble_anybody_can_see_is_left_to_a_thorough_reading() {
+    fn visible_damage_is_left_to_a_full_scan() {
         let broken: [fn(&mut Vec<String>); 7] = [
             |lines| lines[1500].truncate(200),
             |lines| lines[1500] = "garbage".into(),
@@ -345,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_message_with_a_good_head_is_found_in_the_background() {
+    fn a_damaged_message_with_an_intact_head_is_found_in_the_background() {
         let mut lines = large(3000);
         lines[1500] = lines[1500].replace(r#""content":""#, r#""content":"#);
         let file = file(&lines);

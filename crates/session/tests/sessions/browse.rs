@@ -1,16 +1,13 @@
 //! Finding and listing sessions.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
-mod support;
 
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use pinion_session::{Found, NewEntry, all_text, find, find_id, list, most_recent};
-use support::*;
+use crate::support::*;
+use pinion_session::{FoundSession, NewEntry, all_text, find, find_id, list, most_recent};
 
-fn session(directory: &Path, id: &str, said_at: &str, cwd: &str) -> std::path::PathBuf {
+fn session(directory: &Path, id: &str, message_time: &str, cwd: &str) -> std::path::PathBuf {
     fs::create_dir_all(directory).unwrap();
     let path = directory.join(format!("{id}.jsonl"));
     let text = format!(
@@ -22,14 +19,14 @@ fn session(directory: &Path, id: &str, said_at: &str, cwd: &str) -> std::path::P
         ),
         id = id,
         cwd = cwd,
-        at = said_at
+        at = message_time
     );
     fs::write(&path, text).unwrap();
     path
 }
 
 #[test]
-fn the_session_written_last_is_continued_unless_it_is_none() {
+fn most_recent_returns_the_session_written_last_and_ignores_other_files() {
     let home = tempfile::tempdir().unwrap();
     assert_eq!(most_recent(&home.path().join("missing")), None);
     let old = session(home.path(), "old", "t", "/");
@@ -46,7 +43,7 @@ fn the_session_written_last_is_continued_unless_it_is_none() {
 }
 
 #[test]
-fn a_header_of_any_length_counts() {
+fn a_long_header_is_read() {
     let home = tempfile::tempdir().unwrap();
     let path = session(home.path(), "long", "t", &format!("/{}", "x".repeat(2000)));
     assert_eq!(most_recent(home.path()), Some(path));
@@ -65,9 +62,9 @@ fn sessions_are_found_by_path_and_by_the_beginning_of_their_id() {
         "/there",
     );
     let found = |argument| find(home.path(), &project, argument);
-    assert_eq!(found("abc1").unwrap(), Found::Id(first.clone()));
-    assert_eq!(found("abc").unwrap(), Found::Id(later));
-    assert_eq!(found("./x").unwrap(), Found::Path("./x".into()));
+    assert_eq!(found("abc1").unwrap(), FoundSession::Id(first.clone()));
+    assert_eq!(found("abc").unwrap(), FoundSession::Id(later));
+    assert_eq!(found("./x").unwrap(), FoundSession::Path("./x".into()));
     assert_eq!(found("x.jsonl").unwrap().into_path(), Path::new("x.jsonl"));
     assert_eq!(
         found("nope").unwrap_err().to_string(),
@@ -81,7 +78,7 @@ fn sessions_are_found_by_path_and_by_the_beginning_of_their_id() {
 }
 
 #[test]
-fn a_list_tells_who_said_what_and_when() {
+fn a_list_has_name_count_first_message_and_time() {
     let home = tempfile::tempdir().unwrap();
     session(home.path(), "older", "2026-01-02T00:00:00.000Z", "/w");
     let mut store = two_turns(home.path());

@@ -1,4 +1,4 @@
-//! Messages and places the tests share.
+//! Messages and sessions that the tests share.
 #![allow(
     dead_code,
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! What a stored answer counts for, read without making the message.
+//! Counts the tool calls and the usage of a stored answer without parsing the whole message.
 
 use std::fmt;
 
@@ -9,9 +9,9 @@ use serde::de::{self, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use crate::decode::FlatUsage;
 use crate::json;
 
-/// What an answer counts for.
+/// The tool calls and the usage of an answer.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Counted {
+pub(crate) struct AnswerTotals {
     pub tool_calls: usize,
     pub usage: Usage,
 }
@@ -29,18 +29,18 @@ struct Answer {
     usage: Option<FlatUsage>,
 }
 
-/// Counts an answer by its line; nothing if that cannot be read.
-pub(crate) fn counted(line: &[u8]) -> Counted {
+/// Counts an answer from its line; zero if the line cannot be read.
+pub(crate) fn answer_totals(line: &[u8]) -> AnswerTotals {
     let Some(AnswerLine { message }) = json::from_slice(line) else {
-        return Counted::default();
+        return AnswerTotals::default();
     };
-    Counted {
+    AnswerTotals {
         tool_calls: message.content.0,
         usage: message.usage.unwrap_or_default().into(),
     }
 }
 
-impl From<&AssistantMessage> for Counted {
+impl From<&AssistantMessage> for AnswerTotals {
     fn from(answer: &AssistantMessage) -> Self {
         Self {
             tool_calls: answer.tool_calls().count(),
@@ -49,7 +49,7 @@ impl From<&AssistantMessage> for Counted {
     }
 }
 
-/// How many calls of tools there are among blocks.
+/// The number of tool calls in a list of blocks.
 #[derive(Default)]
 struct ToolCalls(usize);
 
@@ -131,7 +131,7 @@ mod tests {
     use pinion_message::Message;
 
     #[test]
-    fn an_answer_counts_the_same_with_and_without_its_message() {
+    fn totals_from_the_line_equal_totals_from_the_message() {
         let contents = [
             r#""only text""#,
             "null",
@@ -152,9 +152,13 @@ mod tests {
                 let Some(Message::Assistant(answer)) = decode::message(line.as_bytes()) else {
                     panic!("not read: {line}")
                 };
-                assert_eq!(counted(line.as_bytes()), Counted::from(&answer), "{line}");
+                assert_eq!(
+                    answer_totals(line.as_bytes()),
+                    AnswerTotals::from(&answer),
+                    "{line}"
+                );
             }
         }
-        assert_eq!(counted(b"{}"), Counted::default());
+        assert_eq!(answer_totals(b"{}"), AnswerTotals::default());
     }
 }

@@ -1,22 +1,14 @@
-//! Several processes, and the end of them.
+//! Several processes that use one session, and processes that are killed.
 //!
-//! The child is this same test program, told by an environment variable what to be.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "tests"
-)]
-
-mod support;
+//! The child is this same test program; an environment variable selects its role.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use crate::support::*;
 use pinion_session::{SessionError, Store};
-use support::*;
 
 const ROLE: &str = "PINION_SESSION_TEST_ROLE";
 const FILE: &str = "PINION_SESSION_TEST_FILE";
@@ -36,7 +28,7 @@ fn start(role: &str, file: &Path) -> Child {
     let this = std::env::current_exe().unwrap();
     command(
         this.to_str().unwrap(),
-        &["--exact", "be_the_child", "--nocapture"],
+        &["--exact", "processes::be_the_child", "--nocapture"],
         role,
         file,
     )
@@ -44,7 +36,7 @@ fn start(role: &str, file: &Path) -> Child {
     .unwrap()
 }
 
-/// What the child processes do; as a test of its own it does nothing.
+/// Runs the role of a child process; without one it does nothing.
 #[test]
 fn be_the_child() {
     let (Ok(role), Ok(file)) = (std::env::var(ROLE), std::env::var(FILE)) else {
@@ -70,8 +62,8 @@ fn be_the_child() {
     }
 }
 
-/// The lines a child prints for us among those of the test harness.
-fn said(child: &mut Child) -> impl Iterator<Item = String> + use<> {
+/// Returns the lines of a child without those of the test harness.
+fn marked_lines(child: &mut Child) -> impl Iterator<Item = String> + use<> {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     lines
         .map_while(Result::ok)
@@ -79,11 +71,11 @@ fn said(child: &mut Child) -> impl Iterator<Item = String> + use<> {
 }
 
 #[test]
-fn a_second_process_is_told_who_has_the_session_and_may_read_or_fork() {
+fn a_second_process_gets_the_pid_of_the_writer_and_may_read_or_fork() {
     let home = tempfile::tempdir().unwrap();
     let path = two_turns(home.path()).file().unwrap().to_owned();
     let mut holder = start("hold", &path);
-    assert_eq!(said(&mut holder).next().as_deref(), Some("holding"));
+    assert_eq!(marked_lines(&mut holder).next().as_deref(), Some("holding"));
 
     let refused = Store::open(&path, Path::new("/")).unwrap_err();
     let SessionError::Locked { pid, .. } = &refused else {
@@ -120,7 +112,7 @@ fn what_was_acknowledged_survives_kill() {
     let mut acknowledged = Vec::new();
     for round in 1..=8 {
         let mut writer = start("append", &path);
-        acknowledged.extend(said(&mut writer).take(round * 37));
+        acknowledged.extend(marked_lines(&mut writer).take(round * 37));
         writer.kill().unwrap();
         writer.wait().unwrap();
         let opened = Store::open(&path, Path::new("/")).unwrap();
@@ -169,7 +161,7 @@ fn a_program_that_does_not_lock_is_neither_stopped_nor_overwritten() {
     let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
     let line =
         r#"{"type":"session_info","id":"cccc0001","parentId":null,"timestamp":"t","name":"by pi"}"#;
-    // Without its newline, as if it were caught in the middle.
+    // Without its newline, as during a write.
     write!(file, "{line}").unwrap();
     store.append(user("ours")).unwrap();
     store.append(user("ours too")).unwrap();
@@ -184,7 +176,7 @@ fn a_program_that_does_not_lock_is_neither_stopped_nor_overwritten() {
 }
 
 #[test]
-fn a_file_that_was_removed_is_written_anew() {
+fn a_removed_file_is_written_again() {
     let home = tempfile::tempdir().unwrap();
     let mut store = two_turns(home.path());
     let path = store.file().unwrap().to_owned();
@@ -192,7 +184,7 @@ fn a_file_that_was_removed_is_written_anew() {
     store.append(user("still here")).unwrap();
     assert_eq!(lines(&path).len(), 6);
     assert_eq!(store.take_notices()[0].code, "session_file_removed");
-    // Replaced by something else: that is not ours to overwrite.
+    // A file of another program at this path must not be overwritten.
     fs::remove_file(&path).unwrap();
     fs::write(&path, "something else").unwrap();
     let error = store.append(user("and now")).unwrap_err();
@@ -206,7 +198,7 @@ fn a_file_that_was_removed_is_written_anew() {
     assert_eq!(lines(&path).len(), 7);
 }
 
-/// Fills the disk, makes room again, and prints what happened on the way.
+/// Fills the disk, makes room again, and prints the results.
 fn fill(path: &Path) {
     let mut store = Store::open(path, Path::new("/")).unwrap().store;
     let room = path.with_extension("ballast");
@@ -230,7 +222,7 @@ fn fill(path: &Path) {
         .append(user("small"))
         .and_then(|_| store.append(user(&"z".repeat(6000))));
     println!("@{}", failed.is_err());
-    // What is on disk opens, in a second process as well as here.
+    // The file opens, in a second process and in this one.
     let reader = Store::open_read_only(path, Path::new("/")).unwrap();
     assert_eq!(reader.notices, []);
     if fs::remove_file(&room).is_ok() {
@@ -251,7 +243,8 @@ fn a_file_that_may_not_grow_stays_whole() {
     let home = tempfile::tempdir().unwrap();
     let path = two_turns(home.path()).file().unwrap().to_owned();
     let this = std::env::current_exe().unwrap();
-    let script = r#"trap '' XFSZ; ulimit -f 40; exec "$0" --exact be_the_child --nocapture"#;
+    let script =
+        r#"trap '' XFSZ; ulimit -f 40; exec "$0" --exact processes::be_the_child --nocapture"#;
     let run = command(
         "bash",
         &["-c", script, this.to_str().unwrap()],
@@ -269,15 +262,15 @@ fn a_file_that_may_not_grow_stays_whole() {
 }
 
 #[test]
-fn a_full_disk_is_an_error_and_room_heals_it() {
+fn a_full_disk_is_an_error_and_the_entries_are_written_once_there_is_room() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("disk/s.jsonl");
     fs::create_dir(home.path().join("disk")).unwrap();
     let source = two_turns(&home.path().join("from"));
     let this = std::env::current_exe().unwrap();
-    // A private mount: nobody else sees it, and it goes with the process.
+    // A private mount: other processes do not see it, and it disappears with the process.
     let script = r#"set -e; mount -t tmpfs -o size=64k tmpfs "$1"; cp "$2" "$1/s.jsonl"
-        head -c 16000 /dev/zero > "$1/s.ballast"; exec "$0" --exact be_the_child --nocapture"#;
+        head -c 16000 /dev/zero > "$1/s.ballast"; exec "$0" --exact processes::be_the_child --nocapture"#;
     let disk = home.path().join("disk");
     let arguments = [
         "-rm",
@@ -298,7 +291,7 @@ fn a_full_disk_is_an_error_and_room_heals_it() {
     ];
     let tried = Command::new("unshare").args(try_mount).output();
     if !tried.is_ok_and(|output| output.status.success()) {
-        eprintln!("not run: this system does not let us mount a small disk");
+        eprintln!("skipped: this system does not permit mounting a small disk");
         return;
     }
     let output = command("unshare", &arguments, "fill", &path)

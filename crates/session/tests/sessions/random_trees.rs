@@ -1,15 +1,12 @@
-//! Random trees: the conversation at a leaf against a model too simple to be wrong.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
-mod support;
+//! Random trees: compares the conversation at a leaf with a simple second implementation.
 
 use std::collections::HashMap;
 use std::path::Path;
 
+use crate::support::*;
 use pinion_session::{NewEntry, NewSession, Store};
 use proptest::prelude::*;
 use serde_json::Value;
-use support::*;
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -110,7 +107,7 @@ fn run(store: &mut Store, steps: &[Step]) {
     }
 }
 
-/// The rules, read off the format as directly as possible.
+/// The rules of the format in their simplest form.
 fn naive(lines: &[Value], leaf: Option<&str>) -> (Vec<String>, Option<String>, Option<String>) {
     let by_id: HashMap<&str, &Value> = lines
         .iter()
@@ -197,7 +194,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_opened_is_what_was_written(steps in prop::collection::vec(step(), 0..40)) {
+    fn an_opened_session_equals_the_written_one(steps in prop::collection::vec(step(), 0..40)) {
         let home = tempfile::tempdir().unwrap();
         let mut store = new_session(home.path());
         run(&mut store, &steps);
@@ -218,7 +215,7 @@ proptest! {
     }
 
     #[test]
-    fn a_fork_says_what_its_origin_said(steps in prop::collection::vec(step(), 1..40)) {
+    fn a_fork_has_the_conversation_of_its_origin(steps in prop::collection::vec(step(), 1..40)) {
         let mut store = Store::create(NewSession::default()).unwrap();
         run(&mut store, &steps);
         for (id, text) in store.user_messages() {

@@ -1,18 +1,15 @@
-//! The exported page holds the whole session and nothing that reaches out.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
-mod support;
+//! The exported page holds the whole session and accesses no network.
 
 use std::fs;
 use std::path::Path;
 
+use crate::support::*;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use pinion_message::ToolSpec;
 use pinion_session::export::{self, Extras};
 use pinion_session::{NewSession, Store};
 use serde_json::{Value, json};
-use support::*;
 
 fn between<'a>(text: &'a str, start: &str, end: &str) -> &'a str {
     text.split_once(start).unwrap().1.split_once(end).unwrap().0

@@ -1,15 +1,12 @@
 //! Session files recorded from pi 0.52.12 and 0.73.1 (times and ids replaced).
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
-mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::support::*;
 use pinion_session::{Entry, EntryKind, NewEntry, NewSession, Store, stats};
 use serde_json::Value;
-use support::*;
 
 fn vectors() -> Vec<PathBuf> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors");
@@ -31,7 +28,7 @@ fn vector(name: &str) -> Store {
 }
 
 #[test]
-fn every_recorded_file_opens_without_a_word() {
+fn every_recorded_file_opens_without_notices() {
     for path in vectors() {
         let opened = Store::open_read_only(&path, Path::new("/")).unwrap();
         assert_eq!(opened.notices, [], "{}", path.display());
@@ -45,7 +42,7 @@ fn every_recorded_file_opens_without_a_word() {
     }
 }
 
-/// What follows the base members of an entry, or precedes them in the two kinds that put them last.
+/// Returns the members of an entry without the base members, which two kinds put last.
 fn own_members(entry: &Entry) -> Vec<u8> {
     let json = String::from_utf8(entry.json().into_owned()).unwrap();
     let (head, rest) = json.split_once(r#""id":""#).unwrap();
@@ -92,7 +89,7 @@ fn as_new(entry: &Entry) -> NewEntry {
 }
 
 #[test]
-fn every_recorded_entry_is_written_by_us_byte_for_byte() {
+fn every_recorded_entry_is_written_byte_for_byte() {
     for path in vectors() {
         let recorded = Store::open_read_only(&path, Path::new("/")).unwrap().store;
         let mut ours = Store::create(NewSession::default()).unwrap();

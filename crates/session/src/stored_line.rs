@@ -1,4 +1,4 @@
-//! Lines that stay in their file until somebody wants to read them.
+//! Lines that stay in the session file until they are needed.
 
 use std::fs::File;
 use std::io;
@@ -9,21 +9,21 @@ use bytes::Bytes;
 
 use crate::entry::{Body, Entry};
 
-/// A line in a file that only ever grows. The file is kept open, so the line stays readable when the
-/// file is moved or removed.
+/// The position of a line in an append-only file. The file stays open, so the line is readable after the file was moved or
+/// removed.
 #[derive(Debug, Clone)]
-pub(crate) struct Stored {
+pub(crate) struct StoredLine {
     pub(crate) source: Arc<File>,
     pub(crate) at: u64,
     pub(crate) length: u32,
 }
 
-impl Stored {
+impl StoredLine {
     /// Reads the line.
     pub(crate) fn read(&self) -> io::Result<Bytes> {
         let mut line = vec![0; self.length as usize];
         self.source.read_exact_at(&mut line, self.at)?;
-        whole(&line)?;
+        check_line(&line)?;
         Ok(Bytes::from(line))
     }
 
@@ -32,84 +32,84 @@ impl Stored {
     }
 }
 
-/// Somebody may have written over the file; what is there now need not be a line.
-fn whole(line: &[u8]) -> io::Result<()> {
+/// Checks that the bytes are a line: another program may have overwritten the file.
+fn check_line(line: &[u8]) -> io::Result<()> {
     if line.starts_with(b"{") && line.ends_with(b"}") {
         Ok(())
     } else {
         Err(io::Error::new(
             io::ErrorKind::InvalidData,
-            "the session file was written over",
+            "another program has overwritten the session file",
         ))
     }
 }
 
-/// The line of an entry, for somebody who goes through many.
-pub(crate) enum Found<'a> {
-    /// The entry has it, or what it is made from.
-    Kept,
-    /// It was read from the file just now.
+/// The place of an entry's line, for [`for_each_line`].
+pub(crate) enum LineSource<'a> {
+    /// The entry holds its line, or the message to make it from.
+    InMemory,
+    /// The line, read from the file.
     Read(&'a [u8]),
-    /// It cannot be read any more.
+    /// The line cannot be read any more.
     Lost,
 }
 
-/// Goes through entries in order. What was left in the file is read in large pieces.
-pub(crate) fn go_through<'a>(
+/// Calls `visit` for each entry in order. Lines in the file are read in large chunks.
+pub(crate) fn for_each_line<'a>(
     entries: impl IntoIterator<Item = &'a Entry>,
-    mut see: impl FnMut(&'a Entry, Found<'_>),
+    mut visit: impl FnMut(&'a Entry, LineSource<'_>),
 ) {
-    /// Lines that are thought of at once.
-    const MANY: usize = 1024;
+    /// Limit on the lines that are collected before they are read.
+    const BATCH: usize = 1024;
     let mut buffer = Vec::new();
     let mut entries = entries.into_iter().peekable();
-    let mut run: Vec<(&Entry, &Stored)> = Vec::new();
+    let mut run: Vec<(&Entry, &StoredLine)> = Vec::new();
     while let Some(entry) = entries.next() {
         let Body::Stored(stored) = &entry.body else {
-            see(entry, Found::Kept);
+            visit(entry, LineSource::InMemory);
             continue;
         };
         run.push((entry, stored));
-        let goes_on = entries
+        let next_is_stored = entries
             .peek()
             .is_some_and(|next| matches!(next.body, Body::Stored(_)));
-        if !goes_on || run.len() == MANY {
-            see_stored(&run, &mut buffer, &mut see);
+        if !next_is_stored || run.len() == BATCH {
+            visit_stored(&run, &mut buffer, &mut visit);
             run.clear();
         }
     }
 }
 
-fn see_stored<'a>(
-    mut run: &[(&'a Entry, &Stored)],
+fn visit_stored<'a>(
+    mut run: &[(&'a Entry, &StoredLine)],
     buffer: &mut Vec<u8>,
-    see: &mut impl FnMut(&'a Entry, Found<'_>),
+    visit: &mut impl FnMut(&'a Entry, LineSource<'_>),
 ) {
     while let Some((first, _)) = run.first() {
         let mut seen = 0;
-        let read = read_some(run.iter().map(|(_, stored)| *stored), buffer, |line| {
-            see(run[seen].0, Found::Read(line));
+        let read = read_chunk(run.iter().map(|(_, stored)| *stored), buffer, |line| {
+            visit(run[seen].0, LineSource::Read(line));
             seen += 1;
         });
         if read.is_err() {
-            see(first, Found::Lost);
+            visit(first, LineSource::Lost);
             seen = 1;
         }
         run = &run[seen..];
     }
 }
 
-/// How much is read at once.
-const SPAN: u64 = 512 * 1024;
-/// What is read for nothing rather than asked for separately.
-const GAP: u64 = 4096;
+/// Bytes to read at once.
+const READ_SIZE: u64 = 512 * 1024;
+/// Bytes between two lines that are read and ignored, because a second read takes longer.
+const GAP_LIMIT: u64 = 4096;
 
-/// Reads lines that mostly lie one after the other, in one large piece.
+/// Reads adjacent lines in one chunk.
 ///
-/// Takes as many lines from the front of `lines` as the piece holds and calls `each` for them in order.
-/// Nothing is called for a piece that cannot be read.
-fn read_some<'a>(
-    lines: impl Iterator<Item = &'a Stored> + Clone,
+/// Takes as many lines from the front of `lines` as the chunk holds and calls `each` for them in order. Does not call `each`
+/// if the chunk cannot be read.
+fn read_chunk<'a>(
+    lines: impl Iterator<Item = &'a StoredLine> + Clone,
     buffer: &mut Vec<u8>,
     mut each: impl FnMut(&[u8]),
 ) -> io::Result<()> {
@@ -120,7 +120,8 @@ fn read_some<'a>(
     let mut end = first.end();
     let mut count = 1;
     for line in ahead {
-        let near = line.at >= end && line.at - end <= GAP && line.end() - first.at <= SPAN;
+        let near =
+            line.at >= end && line.at - end <= GAP_LIMIT && line.end() - first.at <= READ_SIZE;
         if !near || !Arc::ptr_eq(&line.source, &first.source) {
             break;
         }

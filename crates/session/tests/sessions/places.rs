@@ -1,20 +1,17 @@
 //! Paths that lead to something other than a session of a usual size.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
-mod support;
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
+use crate::support::*;
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};
 use nix::unistd::mkfifo;
 use pinion_session::{NewSession, Store, all_text, export, find, find_id, list, most_recent};
-use support::*;
 
-/// Files of every type that is not a regular file, and links to them. A device only where this user may make one.
-fn strange_files(directory: &Path) -> Vec<PathBuf> {
+/// Files of every type that is not a regular file, and links to them. A device only if this user may create one.
+fn special_files(directory: &Path) -> Vec<PathBuf> {
     let fifo = directory.join("fifo.jsonl");
     mkfifo(&fifo, Mode::S_IRWXU).unwrap();
     let socket = directory.join("socket.jsonl");
@@ -45,9 +42,9 @@ fn names(directory: &Path) -> Vec<(PathBuf, fs::FileType)> {
 }
 
 #[test]
-fn what_is_not_a_regular_file_is_refused_and_stays() {
+fn files_that_are_not_regular_are_rejected_and_not_changed() {
     let home = tempfile::tempdir().unwrap();
-    let strange = strange_files(home.path());
+    let strange = special_files(home.path());
     let before = names(home.path());
     let mut store = two_turns(&home.path().join("sessions"));
     fs::rename(
@@ -75,13 +72,13 @@ fn what_is_not_a_regular_file_is_refused_and_stays() {
 }
 
 #[test]
-fn strange_and_huge_files_beside_sessions_do_not_disturb_a_search() {
+fn a_search_ignores_special_and_huge_files() {
     let home = tempfile::tempdir().unwrap();
     let session = two_turns(home.path());
     let file = session.file().unwrap().to_owned();
     let id = session.id().to_owned();
     drop(session);
-    strange_files(home.path());
+    special_files(home.path());
     let sparse = home.path().join("sparse.jsonl");
     fs::File::create(&sparse).unwrap().set_len(8 << 30).unwrap();
     assert_eq!(most_recent(home.path()), Some(file.clone()));
@@ -107,7 +104,7 @@ fn a_huge_file_is_an_error_with_its_size_and_the_limit() {
     let home = tempfile::tempdir().unwrap();
     let sparse = home.path().join("sparse.jsonl");
     fs::File::create(&sparse).unwrap().set_len(8 << 30).unwrap();
-    // The header is good, the rest is not.
+    // The header is valid, the rest is not.
     let grown = two_turns(home.path()).file().unwrap().to_owned();
     let file = fs::OpenOptions::new().write(true).open(&grown).unwrap();
     file.set_len(8 << 30).unwrap();

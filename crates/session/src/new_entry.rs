@@ -1,4 +1,4 @@
-//! What can be appended, and how each kind is written.
+//! Entries to append, and the form in which each kind is written.
 //!
 //! Member order is part of the format: `type`, `id`, `parentId`, `timestamp`, then the rest; only
 //! `custom` and `custom_message` put their own members before the id.
@@ -13,61 +13,61 @@ use serde_json::Value;
 use crate::entry::{Body, Entry, EntryId, EntryKind, Role};
 use crate::{SessionError, clock, json};
 
-/// An entry to append; id, parent and time are added by the store.
+/// An entry to append. The store adds id, parent and time.
 #[derive(Debug, Clone)]
 #[allow(missing_docs)]
 pub enum NewEntry {
     /// A message of the conversation. A custom message becomes a `custom_message` entry.
     Message(Arc<Message>),
-    /// From here on this model answers.
+    /// Selects the model of the following messages.
     ModelChange { provider: String, model_id: String },
-    /// From here on models think this hard.
+    /// Selects the thinking level of the following messages.
     ThinkingLevelChange(ThinkingLevel),
-    /// Everything before `first_kept_entry_id` is replaced by the summary.
+    /// Replaces everything before `first_kept_entry_id` by the summary.
     Compaction {
         summary: String,
         first_kept_entry_id: String,
         tokens_before: u64,
-        /// What the summary took.
+        /// The usage of the requests for the summary.
         usage: Option<Usage>,
         details: Option<Value>,
-        /// `Some(false)` for our own.
+        /// A hook made it.
         from_hook: Option<bool>,
     },
-    /// Stands for a branch that was left.
+    /// The summary of an abandoned branch.
     BranchSummary {
-        /// The entry that was left, or `root`.
+        /// The entry from which the conversation continues, or `root`.
         from_id: String,
         summary: String,
-        /// What the summary took.
+        /// The usage of the requests for the summary.
         usage: Option<Usage>,
         details: Option<Value>,
         from_hook: Option<bool>,
     },
-    /// State of an extension; no model sees it.
+    /// Data of an extension; the model does not see it.
     Custom {
         custom_type: String,
         data: Option<Value>,
     },
-    /// A message an extension put into the conversation.
+    /// A message of an extension in the conversation.
     CustomMessage {
         custom_type: String,
         content: Content,
         display: bool,
         details: Option<Value>,
     },
-    /// Names an entry; without a label the name is taken away.
+    /// Sets the label of an entry; `None` removes it.
     Label {
         target_id: String,
         label: Option<String>,
     },
-    /// Names the session.
+    /// Sets the name of the session.
     SessionInfo { name: String },
 }
 
-/// The members every entry has.
+/// The members that every entry has.
 #[derive(Clone, Copy)]
-pub(crate) struct Base<'a> {
+pub(crate) struct BaseMembers<'a> {
     pub id: &'a str,
     pub parent: Option<&'a str>,
     pub at: &'a str,
@@ -107,7 +107,7 @@ struct MessageRecord<'a> {
     message: &'a Message,
 }
 
-/// The members of all other entries, in the order they are written.
+/// The members of all other entries, in the order in which they are written.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Rest<'a> {
@@ -168,8 +168,8 @@ enum Rest<'a> {
     },
 }
 
-/// The line of a message entry.
-pub(crate) fn message_line(base: Base<'_>, message: &Message) -> Bytes {
+/// Prints the line of a message entry.
+pub(crate) fn message_line(base: BaseMembers<'_>, message: &Message) -> Bytes {
     json::line(&MessageRecord {
         r#type: "message",
         id: base.id,
@@ -189,7 +189,7 @@ impl NewEntry {
     ) -> Result<Entry, SessionError> {
         let Self::Message(message) = self else {
             let iso = clock::iso(at);
-            let base = Base {
+            let base = BaseMembers {
                 id: &id,
                 parent: parent.as_deref(),
                 at: &iso,
@@ -233,8 +233,8 @@ impl NewEntry {
         })
     }
 
-    fn line(&self, base: Base<'_>) -> (EntryKind, Bytes) {
-        let Base {
+    fn line(&self, base: BaseMembers<'_>) -> (EntryKind, Bytes) {
+        let BaseMembers {
             id,
             parent: parent_id,
             at: timestamp,
