@@ -58,7 +58,6 @@ const UNFINISHED: &[&str] = &[
     "crates/files",
     "crates/hub",
     "crates/llm",
-    "crates/pi",
     "crates/pinion",
     "crates/testkit",
     "crates/tools",

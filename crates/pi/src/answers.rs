@@ -1,4 +1,4 @@
-//! What successful commands are answered with, where the engine's types do not say it already.
+//! The data of successful responses, for commands whose engine type does not have the form of the wire.
 
 use std::sync::Arc;
 
@@ -12,23 +12,23 @@ use serde_json::value::RawValue;
 use crate::shapes::{Entry, SlashCommand, TreeNode};
 use crate::wire::WireMessages;
 
-/// What became of what was said.
+/// The effect of a prompt or queued message.
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend("x-since" = "modern"))]
 pub(crate) struct TakenData {
     disposition: TakenAs,
 }
 
-/// What became of what was said.
+/// The effect of a prompt or queued message.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Disposition")]
 enum TakenAs {
     /// A run starts.
     Started,
-    /// It waits.
+    /// The message waits in a queue.
     Queued,
-    /// A command of an extension, or an extension, dealt with it.
+    /// An extension or one of its commands handled it.
     Handled,
 }
 
@@ -56,13 +56,13 @@ pub(crate) struct TextData<'a> {
     pub text: Option<&'a str>,
 }
 
-/// A model reached by cycling.
+/// The model that cycling selected.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CycledData<'a> {
     model: &'a Model,
     thinking_level: ThinkingLevel,
-    /// The models to cycle through were named.
+    /// Only the models of the scope are cycled through.
     is_scoped: bool,
 }
 
@@ -76,25 +76,22 @@ impl<'a> From<&'a Cycled> for CycledData<'a> {
     }
 }
 
-/// Models.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ModelsData<'a> {
     pub models: &'a [Arc<Model>],
 }
 
-/// A thinking level.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct LevelData {
     pub level: ThinkingLevel,
 }
 
-/// Thinking levels.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct LevelsData<'a> {
     pub levels: &'a [ThinkingLevel],
 }
 
-/// What a shell command gave.
+/// The outcome of a shell command.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend(
@@ -107,9 +104,9 @@ pub(crate) struct BashData<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i32>,
     cancelled: bool,
-    /// `output` is not all of it.
+    /// `output` is only a part of the output.
     truncated: bool,
-    /// Where all of it is.
+    /// A file with the whole output.
     #[serde(skip_serializing_if = "Option::is_none")]
     full_output_path: Option<&'a str>,
 }
@@ -126,23 +123,24 @@ impl<'a> From<&'a BashOutcome> for BashData<'a> {
     }
 }
 
-/// Whether an extension said no.
+/// The answer to a command that an extension may refuse.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct CancelledData {
+    /// An extension refused.
     pub cancelled: bool,
 }
 
-/// What the copy was made before.
+/// The answer to `fork`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend(
     "if" = {"properties": {"cancelled": {"const": false}}},
     "then" = {"required": ["text"]}
 ))]
 pub(crate) struct ForkData<'a> {
-    /// The text of the message that was chosen.
+    /// The text of the chosen message; the copy ends before it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<&'a str>,
-    /// An extension said no.
+    /// An extension refused.
     pub cancelled: bool,
 }
 
@@ -170,7 +168,7 @@ impl<'a> From<&'a [(String, String)]> for ForkMessagesData<'a> {
     }
 }
 
-/// Texts that waited.
+/// The texts that were removed from the queues.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct QueuesData<'a> {
@@ -178,33 +176,33 @@ pub(crate) struct QueuesData<'a> {
     pub follow_up: &'a [String],
 }
 
-/// Lines of the session.
+/// Entries of the session.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct EntriesData<'a> {
     #[schemars(with = "Vec<Entry>")]
     pub entries: &'a [Box<RawValue>],
-    /// Where the conversation is.
+    /// The id of the current entry.
     pub leaf_id: Option<&'a str>,
 }
 
-/// Lines of the session as a tree.
+/// Entries of the session as a tree.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TreeData<'a> {
     #[schemars(with = "Vec<TreeNode>")]
     pub tree: &'a RawValue,
-    /// Where the conversation is.
+    /// The id of the current entry.
     pub leaf_id: Option<&'a str>,
 }
 
-/// Where a way through the tree ended.
+/// The answer to `navigate_tree`.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct NavigatedData<'a> {
-    /// An extension said no.
+    /// An extension refused.
     pub cancelled: bool,
-    /// The text of the message that was left, to be said again.
+    /// The text of the chosen message, to be edited and sent again.
     pub editor_text: Option<&'a str>,
 }
 
@@ -215,7 +213,7 @@ pub(crate) struct PathData<'a> {
     pub path: &'a str,
 }
 
-/// What can be called with `/`.
+/// Commands that start with `/`.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct CommandsData<'a> {
     #[schemars(with = "Vec<SlashCommand>")]

@@ -1,40 +1,39 @@
-//! Events as lines of the classic protocol (pi 0.52).
+//! Prints events as lines of the classic dialect (pi 0.52).
 //!
 //! An update is, for example,
 //! `{"type":"message_update","assistantMessageEvent":{"type":"text_delta","contentIndex":0,
 //! "delta":"Hel","partial":{…}},"message":{…}}`. `partial` and `message` are the answer so far.
-//! Events that pi 0.52 did not have are left out, unless extensions are loaded: those are written
-//! for pi 0.73, and so are the clients that use them.
+//! Events that pi 0.52 does not have are left out, unless extensions are loaded: extensions are written for pi 0.73, and so
+//! are the clients that use them.
 
 use pinion_agent::{CompactionReason, Event};
 use pinion_jsonl::{Records, json};
 use pinion_message::{Block, Message};
 
 use crate::dialect::Dialect;
-use crate::growing::Growing;
-use crate::lines::{BlockKind, CompactionView, Line, Printer, append_complete};
+use crate::lines::{BlockKind, CompactionView, EventLine, Printer, append_complete};
+use crate::partial_answer::PartialAnswer;
 
-/// Prints events the way pi 0.52 does.
+/// Prints events as pi 0.52 does.
 #[derive(Debug, Default)]
 pub(crate) struct Classic {
-    growing: Growing,
+    partial: PartialAnswer,
     printer: Printer,
     additions: Additions,
     dialect: Dialect,
 }
 
-/// Whether events are told that pi 0.52 did not have.
+/// Events that are sent although pi 0.52 does not have them.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum Additions {
-    /// They are left out.
     #[default]
     None,
-    /// Those of pi 0.73.
+    /// The events of pi 0.73.
     OfExtensions,
 }
 
 impl Classic {
-    /// A projection with the events in `additions`.
+    /// Creates a projection with the events in `additions`.
     pub fn new(additions: Additions) -> Self {
         Self {
             additions,
@@ -42,7 +41,7 @@ impl Classic {
         }
     }
 
-    /// What the early protocol has in common with this one.
+    /// Creates a projection for the lines that the early dialect has in common with this one.
     pub fn for_early() -> Self {
         Self {
             dialect: Dialect::Early,
@@ -56,12 +55,12 @@ impl Classic {
             Event::BlockStart { index, block } => self.block_start(*index, block, records),
             Event::BlockDelta { index, delta } => self.delta(*index, delta, records),
             Event::BlockEnd { index, block } => self.block_end(*index, block, records),
-            Event::UsageUpdate(usage) => self.growing.usage(*usage),
+            Event::UsageUpdate(usage) => self.partial.usage(*usage),
             event => {
                 if let Event::MessageStart(message) = event
                     && let Message::Assistant(answer) = &**message
                 {
-                    self.growing.start(answer);
+                    self.partial.start(answer);
                 }
                 if let Some(line) = self.line(event) {
                     self.printer.print(&line, records);
@@ -70,25 +69,25 @@ impl Classic {
         }
     }
 
-    fn line<'a>(&self, event: &'a Event) -> Option<Line<'a>> {
+    fn line<'a>(&self, event: &'a Event) -> Option<EventLine<'a>> {
         let dated = match self.additions {
             Additions::None => automatic_compaction(event),
-            Additions::OfExtensions => Line::since_classic(event, self.dialect),
+            Additions::OfExtensions => EventLine::since_classic(event, self.dialect),
         };
-        dated.or_else(|| Line::lasting(event, self.dialect))
+        dated.or_else(|| EventLine::common(event, self.dialect))
     }
 
     fn block_start(&mut self, index: usize, block: &Block, records: &mut Records) {
-        self.growing.block_start(index, block);
+        self.partial.block_start(index, block);
         let [start, ..] = BlockKind::of(block).words();
         self.open_update(start, index);
         self.close_update(records);
     }
 
-    /// Prints what was added to a block.
+    /// Prints a delta of a block.
     pub fn delta(&mut self, index: usize, delta: &str, records: &mut Records) {
-        let [_, grown, _] = self.growing.kind(index).words();
-        self.growing.delta(index, delta);
+        let [_, grown, _] = self.partial.kind(index).words();
+        self.partial.delta(index, delta);
         self.open_update(grown, index);
         let line = &mut self.printer.line;
         line.extend_from_slice(br#","delta":""#);
@@ -98,7 +97,7 @@ impl Classic {
     }
 
     fn block_end(&mut self, index: usize, block: &Block, records: &mut Records) {
-        self.growing.block_end(index, block);
+        self.partial.block_end(index, block);
         let [.., end] = BlockKind::of(block).words();
         self.open_update(end, index);
         append_complete(&mut self.printer.line, block);
@@ -114,24 +113,24 @@ impl Classic {
         json::append(line, &index);
     }
 
-    /// Writes the update: what has been printed, then the answer so far, twice.
+    /// Writes the update: the printed beginning, then the answer so far, twice.
     fn close_update(&mut self, records: &mut Records) {
         let mut slices: Vec<&[u8]> = Vec::with_capacity(16);
         slices.push(&self.printer.line);
         slices.push(br#","partial":"#);
-        self.growing.slices(&mut slices);
+        self.partial.slices(&mut slices);
         slices.push(br#"},"message":"#);
-        self.growing.slices(&mut slices);
+        self.partial.slices(&mut slices);
         slices.push(b"}\n");
         records.push(&slices);
     }
 }
 
-/// A compaction as pi 0.52 told of it, if nobody asked for it.
-fn automatic_compaction(event: &Event) -> Option<Line<'_>> {
+/// Returns the line of an automatic compaction in the form of pi 0.52.
+fn automatic_compaction(event: &Event) -> Option<EventLine<'_>> {
     match event {
         Event::CompactionStart { reason } if *reason != CompactionReason::Manual => {
-            Some(Line::AutoCompactionStart { reason: *reason })
+            Some(EventLine::AutoCompactionStart { reason: *reason })
         }
         Event::CompactionEnd {
             reason,
@@ -139,7 +138,7 @@ fn automatic_compaction(event: &Event) -> Option<Line<'_>> {
             aborted,
             will_retry,
             error,
-        } if *reason != CompactionReason::Manual => Some(Line::AutoCompactionEnd {
+        } if *reason != CompactionReason::Manual => Some(EventLine::AutoCompactionEnd {
             result: result
                 .as_deref()
                 .map(|result| CompactionView::of(result, Dialect::Classic)),

@@ -1,7 +1,7 @@
 //! The commands of classic and modern clients: their names, members and data.
 //!
-//! One row per command. [`Name`] comes from this table, the decoder matches on it, and the published schemas
-//! are printed from it; so a command that is not described here does not exist.
+//! One row per command. [`Name`] is generated from this table, the decoder matches on it, and the published schemas are
+//! printed from it, so every command must be described here.
 
 mod table;
 
@@ -19,108 +19,108 @@ use crate::answers::{
 use crate::lines::CompactionView;
 
 commands! {
-    /// Says something to the agent. Success means that it was accepted; events tell what becomes of it.
+    /// Starts a run. Success means that the prompt was accepted; events report its progress.
     Prompt "prompt" {
-        /// The words. `/name` calls a template, a skill or a command of an extension.
+        /// The text. `/name` calls a template, a skill or a command of an extension.
         message: String,
         images: Option<Vec<ImageBlock>>,
-        /// What to do when a run is active; without it the prompt is refused then.
+        /// The queue to use while a run is active; without it the prompt is rejected then.
         streaming_behavior: Option<StreamingBehavior>,
     } -> TakenData;
 
-    /// Says something as soon as the model can be told: after the running tool.
+    /// Adds a message to the run before its next turn, or to the next run.
     Steer "steer" {
         message: String,
         images: Option<Vec<ImageBlock>>,
     } -> TakenData;
 
-    /// Says something when the run would stop.
+    /// Adds a message that continues the run when it would end.
     FollowUp "follow_up" {
         message: String,
         images: Option<Vec<ImageBlock>>,
     } -> TakenData;
 
-    /// Stops whatever is going on. Answered when everything has settled.
+    /// Stops the run, compaction or navigation. Answered when it has ended.
     Abort "abort" {};
 
-    /// Stops waiting for a retry.
+    /// Ends the wait for a retry; the run is not retried.
     AbortRetry "abort_retry" {};
 
     /// Stops the newest shell command.
     AbortBash "abort_bash" {};
 
-    /// Takes out what waits in the queues.
+    /// Removes all messages from the queues.
     ClearQueue "clear_queue" {} -> QueuesData<'static>;
 
-    /// Begins an empty session.
+    /// Starts an empty session.
     NewSession "new_session" {
-        /// Written into the header of the new session as it is.
+        /// Stored in the header of the new session, unchanged.
         parent_session: Option<String>,
     } -> CancelledData;
 
-    /// How the session is.
+    /// Returns the state of the session.
     GetState "get_state" {} -> StateView;
 
-    /// The conversation as the model will see it next.
+    /// Returns the conversation as the model will see it next.
     GetMessages "get_messages" {} -> MessagesData<'static>;
 
-    /// Chooses a model.
+    /// Selects a model.
     SetModel "set_model" {
         provider: String,
         model_id: String,
     } -> Model;
 
-    /// Chooses the next model.
+    /// Selects the next model.
     CycleModel "cycle_model" {} -> Option<CycledData<'static>>;
 
-    /// The models that have a key.
+    /// Returns the models that have a key.
     GetAvailableModels "get_available_models" {} -> ModelsData<'static>;
 
-    /// Chooses how hard the model thinks. What it cannot do becomes the nearest level it can.
+    /// Selects the thinking level, or the nearest one that the model supports.
     SetThinkingLevel "set_thinking_level" {
         level: ThinkingLevel,
     };
 
-    /// Chooses the next thinking level.
+    /// Selects the next thinking level.
     CycleThinkingLevel "cycle_thinking_level" {} -> Option<LevelData>;
 
-    /// The thinking levels of the model.
+    /// Returns the thinking levels of the model.
     GetAvailableThinkingLevels "get_available_thinking_levels" {} -> LevelsData<'static>;
 
-    /// How many steering messages are delivered at once.
+    /// Sets the number of steering messages that are delivered at once.
     SetSteeringMode "set_steering_mode" {
         mode: QueueMode,
     };
 
-    /// How many follow-up messages are delivered at once.
+    /// Sets the number of follow-ups that are delivered at once.
     SetFollowUpMode "set_follow_up_mode" {
         mode: QueueMode,
     };
 
-    /// Whether the conversation is summarised by itself.
+    /// Turns automatic compaction on or off.
     SetAutoCompaction "set_auto_compaction" {
         enabled: bool,
     };
 
-    /// Whether failed requests are made again by themselves.
+    /// Turns automatic retries of failed requests on or off.
     SetAutoRetry "set_auto_retry" {
         enabled: bool,
     };
 
-    /// Summarises the conversation. Answered when it is done.
+    /// Compacts the conversation. Answered when it is done.
     Compact "compact" {
-        /// What the summary should look at.
+        /// An additional focus for the summary.
         custom_instructions: Option<String>,
     } -> CompactionView<'static>;
 
     /// Runs a shell command outside the model's turn. Answered when it is done.
     Bash "bash" {
         command: String,
-        /// The model must not see it.
+        /// The model does not see the command and its output.
         exclude_from_context: Option<bool>,
     } -> BashData<'static>;
 
-    /// Counts, tokens and cost of the conversation.
+    /// Returns counts, tokens and cost of the conversation.
     GetSessionStats "get_session_stats" {} -> Stats;
 
     /// Writes the conversation as one web page.
@@ -128,65 +128,65 @@ commands! {
         output_path: Option<String>,
     } -> PathData<'static>;
 
-    /// Goes on with another session.
+    /// Continues with another session.
     SwitchSession "switch_session" {
         session_path: String,
     } -> CancelledData;
 
-    /// Goes on in a copy that ends before a message of the user.
+    /// Continues in a copy of the session that ends before a user message.
     Fork "fork" {
         entry_id: String,
     } -> ForkData<'static>;
 
-    /// Goes on in a copy.
+    /// Continues in a copy of the session.
     Clone "clone" {} -> CancelledData;
 
-    /// The messages that can be forked from.
+    /// Returns the messages that can be forked from.
     GetForkMessages "get_fork_messages" {} -> ForkMessagesData<'static>;
 
-    /// The text of the last answer.
+    /// Returns the text of the last answer.
     GetLastAssistantText "get_last_assistant_text" {} -> TextData<'static>;
 
-    /// Names the session.
+    /// Sets the name of the session.
     SetSessionName "set_session_name" {
         name: String,
     };
 
-    /// The lines of the session.
+    /// Returns the entries of the session.
     GetEntries "get_entries" {
-        /// Only those after this entry.
+        /// Return only the entries after this one.
         since: Option<String>,
     } -> EntriesData<'static>;
 
-    /// The lines of the session as a tree.
+    /// Returns the entries of the session as a tree.
     GetTree "get_tree" {} -> TreeData<'static>;
 
-    /// Goes to another entry of the session tree. Answered when it is done.
+    /// Makes another entry of the session tree the current one. Answered when it is done.
     NavigateTree "navigate_tree" {
-        /// A user's message means the place before it.
+        /// The entry. For a user message its parent becomes the current entry.
         target_id: String,
-        /// Whether the branch that is left is summarised.
+        /// Write a summary of the abandoned branch.
         summarize: Option<bool>,
-        /// What the summary should look at.
+        /// An additional focus for the summary.
         custom_instructions: Option<String>,
-        /// They stand instead of the usual instructions.
+        /// `customInstructions` replace the default instructions.
         replace_instructions: Option<bool>,
-        /// Names the place that is reached.
+        /// A label for the new current entry.
         label: Option<String>,
     } -> NavigatedData<'static>;
 
-    /// Names an entry.
+    /// Sets the label of an entry.
     SetLabel "set_label" {
         entry_id: String,
-        /// Without it the name is taken away.
+        /// The label; without it the label is removed.
         label: Option<String>,
     };
 
-    /// What can be called with `/`.
+    /// Returns the commands that start with `/`.
     GetCommands "get_commands" {} -> CommandsData<'static>;
 }
 
-/// What to do with a prompt when a run is active.
+/// The queue for a prompt while a run is active.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
 #[allow(dead_code, reason = "for the schema: the decoder is more lenient")]
@@ -195,7 +195,7 @@ enum StreamingBehavior {
     FollowUp,
 }
 
-/// How many messages of a queue are delivered at once.
+/// The number of queued messages that are delivered at once.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "kebab-case")]
 #[allow(dead_code, reason = "for the schema: the decoder is more lenient")]

@@ -1,4 +1,4 @@
-//! Lines as commands.
+//! Decodes lines into commands.
 
 use pinion_agent::{BranchSummary, Command, Delivery, ForkPosition, Navigation, Origin, Prompt};
 use pinion_jsonl::{InputLine, json};
@@ -9,24 +9,24 @@ use crate::commands::Name;
 use crate::dialect::Dialect;
 use crate::early;
 use crate::parse_error;
-use crate::response::Asked;
+use crate::response::Request;
 
-/// What a line asks for.
+/// The meaning of a line.
 #[derive(Debug)]
 pub(crate) enum Decoded {
-    /// Something for the engine.
-    Command(Asked, Command),
-    /// What the user chose in a dialog: the dialog's id and everything else. Not answered.
+    /// A command for the engine.
+    Command(Request, Command),
+    /// The user's choice in a dialog: the dialog's id and the other members. It gets no response.
     Choice(Option<Value>, Map<String, Value>),
-    /// A prompt with attachments that have to be read first.
-    Attached(Asked, Prompt, Vec<Value>),
-    /// A mistake, with the one line that answers it.
-    Refused(Vec<u8>),
-    /// Nothing that is known, in a dialect that says nothing to it.
+    /// A prompt with attachments that must be converted first.
+    WithAttachments(Request, Prompt, Vec<Value>),
+    /// An invalid line, with the line that answers it.
+    Rejected(Vec<u8>),
+    /// An unknown line, in a dialect that does not answer such lines.
     Ignored,
 }
 
-/// Reads one line of a client that speaks `dialect`.
+/// Decodes one line of a client that uses `dialect`.
 pub(crate) fn decode(line: &InputLine, dialect: Dialect) -> Decoded {
     if dialect == Dialect::Early {
         return early::decode(line);
@@ -34,12 +34,12 @@ pub(crate) fn decode(line: &InputLine, dialect: Dialect) -> Decoded {
     match parse(line) {
         Ok(Value::Null) => unparsed("Cannot read properties of null (reading 'type')"),
         Ok(Value::Object(members)) => decode_object(members),
-        Ok(_) => Decoded::Refused(Asked::default().failure("Unknown command: undefined")),
+        Ok(_) => Decoded::Rejected(Request::default().failure("Unknown command: undefined")),
         Err(words) => unparsed(&words),
     }
 }
 
-/// The value of a line, or what is wrong with it.
+/// Parses a line as JSON. The error is a sentence for the client.
 pub(crate) fn parse(line: &InputLine) -> Result<Value, String> {
     let bytes = match line {
         InputLine::Complete(bytes) => bytes,
@@ -51,51 +51,52 @@ pub(crate) fn parse(line: &InputLine) -> Result<Value, String> {
         }
     };
     let text = std::str::from_utf8(bytes).map_err(|_| "the line is not valid UTF-8".to_owned())?;
-    json::from_slice(bytes).map_err(
-        |error| match error.to_string().contains("recursion limit") {
-            true => "the line is nested too deeply".to_owned(),
-            false => parse_error::describe(text),
-        },
-    )
+    json::from_slice(bytes).map_err(|error| {
+        if error.to_string().contains("recursion limit") {
+            "the line is nested too deeply".to_owned()
+        } else {
+            parse_error::describe(text)
+        }
+    })
 }
 
 fn unparsed(words: &str) -> Decoded {
-    let asked = Asked {
+    let request = Request {
         id: None,
         command: Some("parse".into()),
     };
-    Decoded::Refused(asked.failure(&format!("Failed to parse command: {words}")))
+    Decoded::Rejected(request.failure(&format!("Failed to parse command: {words}")))
 }
 
 fn decode_object(mut members: Map<String, Value>) -> Decoded {
-    let asked = Asked {
+    let request = Request {
         id: members.remove("id"),
         command: members.remove("type"),
     };
-    let name = match &asked.command {
+    let name = match &request.command {
         Some(Value::String(name)) => name.clone(),
         Some(other) => {
             let words = format!("Unknown command: {}", json::to_string(other));
-            return Decoded::Refused(asked.failure(&words));
+            return Decoded::Rejected(request.failure(&words));
         }
-        None => return Decoded::Refused(asked.failure("Unknown command: undefined")),
+        None => return Decoded::Rejected(request.failure("Unknown command: undefined")),
     };
     if name == "extension_ui_response" {
-        return Decoded::Choice(asked.id, members);
+        return Decoded::Choice(request.id, members);
     }
     let Some(known) = Name::from_word(&name) else {
-        return Decoded::Refused(asked.failure(&format!("Unknown command: {name}")));
+        return Decoded::Rejected(request.failure(&format!("Unknown command: {name}")));
     };
     match command(known, &mut Members::new(members)) {
-        Ok(command) => Decoded::Command(asked, command),
-        Err(words) => Decoded::Refused(asked.failure(&format!("{name}: {words}"))),
+        Ok(command) => Decoded::Command(request, command),
+        Err(words) => Decoded::Rejected(request.failure(&format!("{name}: {words}"))),
     }
 }
 
-/// The members of a command, taken one by one.
+/// The members of a command, which are removed as they are read.
 struct Members {
     rest: Map<String, Value>,
-    /// What was asked for, for a test.
+    /// The names of the members that were read, for a test.
     #[cfg(test)]
     read: std::collections::BTreeSet<String>,
 }
@@ -231,12 +232,12 @@ impl Members {
         }
     }
 
-    /// The same; an empty text is none.
+    /// Reads an optional text; an empty one counts as missing.
     fn filled_text(&mut self, name: &str) -> Result<Option<String>, String> {
         Ok(self.optional_text(name)?.filter(|text| !text.is_empty()))
     }
 
-    /// The text, or the word JavaScript prints for what is there instead.
+    /// Reads a text, or prints another value as JavaScript does.
     fn lenient_text(&mut self, name: &str) -> String {
         match self.take(name) {
             None => "undefined".to_owned(),
@@ -250,7 +251,7 @@ impl Members {
         self.choice("mode", &modes).map(str::to_owned)
     }
 
-    /// One of a few words. Another word is an error that lists them: a typo must not choose for the client.
+    /// Reads one of a few words. Another word is an error that lists them, because a typo must not select a value.
     fn choice<T: Copy>(&mut self, name: &str, choices: &[(&str, T)]) -> Result<T, String> {
         let words = || {
             choices
@@ -350,18 +351,18 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn refused(line: &str) -> String {
+    fn rejected(line: &str) -> String {
         match decode(
             &InputLine::Complete(line.as_bytes().to_vec()),
             Dialect::Classic,
         ) {
-            Decoded::Refused(line) => String::from_utf8(line).unwrap(),
+            Decoded::Rejected(line) => String::from_utf8(line).unwrap(),
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
-    fn a_wrong_line_gets_one_answer_that_says_what_is_wrong() {
+    fn an_invalid_line_gets_one_answer_with_the_reason() {
         for (line, words) in [
             (
                 r#"{"id":1,"type":"prompt"}"#,
@@ -408,31 +409,31 @@ mod tests {
             ("[1]", "Unknown command: undefined"),
             ("null", "Failed to parse command: Cannot read"),
         ] {
-            assert!(refused(line).contains(words), "{line}: {}", refused(line));
+            assert!(rejected(line).contains(words), "{line}: {}", rejected(line));
         }
     }
 
     #[test]
     fn the_id_is_echoed_whatever_it_is() {
-        assert!(refused(r#"{"id":{"x":[1]},"type":"nope"}"#).starts_with(r#"{"id":{"x":[1]},"#));
-        assert!(refused(r#"{"id":null,"type":"nope"}"#).starts_with(r#"{"id":null,"#));
+        assert!(rejected(r#"{"id":{"x":[1]},"type":"nope"}"#).starts_with(r#"{"id":{"x":[1]},"#));
+        assert!(rejected(r#"{"id":null,"type":"nope"}"#).starts_with(r#"{"id":null,"#));
     }
 
     #[test]
-    fn hostile_lines_are_refused() {
+    fn hostile_lines_are_rejected() {
         let deep = "[".repeat(100_000);
-        assert!(refused(&deep).contains("nested too deeply"));
+        assert!(rejected(&deep).contains("nested too deeply"));
         match decode(
             &InputLine::Complete(vec![b'"', 0xff, b'"']),
             Dialect::Classic,
         ) {
-            Decoded::Refused(line) => assert!(String::from_utf8(line).unwrap().contains("UTF-8")),
+            Decoded::Rejected(line) => assert!(String::from_utf8(line).unwrap().contains("UTF-8")),
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
-    fn every_command_is_read_as_it_is_described() {
+    fn every_command_is_decoded_as_described_in_the_table() {
         for name in Name::ALL.iter().copied() {
             let mut generator = schemars::SchemaGenerator::default();
             let described = name.members(&mut generator).to_value();
@@ -448,7 +449,7 @@ mod tests {
             assert!(command.is_ok(), "{name:?}: {command:?}");
             assert_eq!(
                 members.read, all,
-                "{name:?}: what is read and what is described"
+                "{name:?}: members read and members described"
             );
         }
     }

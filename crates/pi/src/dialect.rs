@@ -1,10 +1,10 @@
-//! The ages of pi's wire format.
+//! The dialects of pi's protocol.
 
 use std::str::FromStr;
 
 use pinion_agent::{EngineBehaviour, StatsScope};
 
-/// Which form of the protocol a client speaks.
+/// The form of the protocol that a client uses.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Dialect {
     /// The first published form: three commands, events only.
@@ -17,10 +17,10 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// All of them, oldest first.
+    /// All dialects, oldest first.
     pub const ALL: [Self; 3] = [Self::Early, Self::Classic, Self::Modern];
 
-    /// Its name in flags, settings and file names.
+    /// Returns its name in flags, settings and file names.
     pub fn name(self) -> &'static str {
         match self {
             Self::Early => "early",
@@ -53,9 +53,9 @@ pub const MODERN_BEHAVIOUR: EngineBehaviour = EngineBehaviour {
     stats_scope: StatsScope::Session,
 };
 
-/// No dialect has this name.
+/// The error for a name that no dialect has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no dialect \"{0}\"; use early, classic or modern")]
+#[error("unknown dialect \"{0}\"; use early, classic or modern")]
 pub struct UnknownDialect(pub String);
 
 impl FromStr for Dialect {

@@ -1,8 +1,7 @@
 //! The early protocol (pi 0.12 and 0.13): three commands, events only.
 //!
-//! No line is answered by a response; what goes wrong is an `error` event. A prompt gives one
-//! `agent_start` and one `agent_end`, so retries and other continuations, which came later, are
-//! told as part of one run. The `agent_end` is held back until nothing more follows by itself.
+//! Commands get no response; failures are `error` events. A prompt produces one `agent_start` and one `agent_end`: retries and
+//! other continuations, which later releases added, are part of one run, and `agent_end` is sent when the session is idle.
 
 mod attachments;
 pub(crate) mod commands;
@@ -20,29 +19,29 @@ pub(crate) use self::attachments::{DOCUMENT, blocks as attached_blocks};
 pub(crate) use self::decode::decode;
 use crate::classic::Classic;
 use crate::dialect::Dialect;
-use crate::lines::{Line, Printer};
+use crate::lines::{EventLine, Printer};
 use crate::wire::WireMessages;
 
-/// Prints events the way pi 0.13 does.
+/// Prints events as pi 0.13 does.
 #[derive(Debug)]
 pub(crate) struct Early {
-    /// Prints what has not changed since.
+    /// Prints the lines that the classic dialect has too.
     later: Classic,
     printer: Printer,
     run: Run,
 }
 
-/// Where the run of a prompt is.
+/// The state of a prompt's run.
 #[derive(Debug, Default)]
 enum Run {
     #[default]
     None,
     Active(Vec<Arc<Message>>),
-    /// Ended, unless another run follows by itself.
+    /// The run ended, but another one may continue it.
     Ended(Vec<Arc<Message>>),
 }
 
-/// One line that only early clients know.
+/// A line that only the early dialect has.
 #[derive(Serialize, JsonSchema)]
 #[serde(
     tag = "type",
@@ -51,22 +50,22 @@ enum Run {
 )]
 #[schemars(extend("x-suffix" = "Event"))]
 pub(crate) enum EarlyLine<'a> {
-    /// Something went wrong: a line that cannot be read, a prompt, a compaction.
+    /// An invalid line, or a failed prompt or compaction.
     #[schemars(extend("x-until" = "early"))]
     Error {
         #[schemars(length(min = 1))]
         error: &'a str,
     },
-    /// The conversation was summarised.
+    /// A compaction ended.
     #[schemars(extend("x-until" = "early"))]
     Compaction {
         timestamp: &'a str,
         summary: &'a str,
-        /// Position of the first entry that stays as it is; the header of the session is 0.
+        /// Position of the first entry that is not summarised; the header of the session is 0.
         first_kept_entry_index: usize,
-        /// Size of the context before.
+        /// Size of the context before, in tokens.
         tokens_before: u64,
-        /// Nobody asked for it.
+        /// The compaction was automatic.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         auto: bool,
     },
@@ -75,7 +74,7 @@ pub(crate) enum EarlyLine<'a> {
     ToolExecutionEnd {
         tool_call_id: &'a str,
         tool_name: &'a str,
-        /// The words of the failure.
+        /// The text of the failed result.
         result: &'a str,
         #[schemars(extend("const" = true))]
         is_error: bool,
@@ -83,7 +82,7 @@ pub(crate) enum EarlyLine<'a> {
 }
 
 impl EarlyLine<'_> {
-    /// The line, with its LF.
+    /// Prints the line with its LF.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut line = json::to_vec(self);
         line.push(b'\n');
@@ -143,7 +142,7 @@ impl Early {
             | Event::UsageUpdate(_)
             | Event::ToolStart(_)
             | Event::ToolEnd { .. } => self.later.event(event, records),
-            // The failed answer and the run that goes on say it; the rest cannot be asked for.
+            // Retries show in the failed answer and the continued run; for the rest early clients have no command.
             Event::RetryStart { .. }
             | Event::RetryEnd { .. }
             | Event::CompactionStart { .. }
@@ -158,7 +157,7 @@ impl Early {
         }
     }
 
-    /// Prints what was added to a block.
+    /// Prints a delta of a block.
     pub fn delta(&mut self, index: usize, delta: &str, records: &mut Records) {
         self.later.delta(index, delta, records);
     }
@@ -166,7 +165,7 @@ impl Early {
     fn start(&mut self, records: &mut Records) {
         self.run = match std::mem::take(&mut self.run) {
             Run::None => {
-                self.printer.print(&Line::AgentStart, records);
+                self.printer.print(&EventLine::AgentStart, records);
                 Run::Active(Vec::new())
             }
             Run::Active(messages) | Run::Ended(messages) => Run::Active(messages),
@@ -183,7 +182,7 @@ impl Early {
 
     fn settle(&mut self, records: &mut Records) {
         if let Run::Active(messages) | Run::Ended(messages) = std::mem::take(&mut self.run) {
-            let line = Line::AgentEnd {
+            let line = EventLine::AgentEnd {
                 messages: WireMessages::of(&messages, Dialect::Early),
                 will_retry: None,
             };
@@ -209,7 +208,7 @@ impl Early {
             };
             self.printer.print(&line, records);
         }
-        // Whoever asked for a compaction is told by the answer to the command.
+        // The error of a requested compaction is the answer to the command.
         if let Some(error) = error.filter(|_| auto) {
             self.error(error, records);
         }

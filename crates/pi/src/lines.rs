@@ -1,8 +1,7 @@
-//! The lines that tell of events, of all dialects; updates of a growing answer are put together
-//! from slices where they are printed.
+//! The lines of events in all dialects, except updates of a streamed answer, which the dialects assemble from slices.
 //!
-//! One JSON object per line, told apart by `type`; members are in the order pi prints them. `x-since` and
-//! `x-until` name the first and the last dialect that has a line or a member (`schema.rs`).
+//! Each line is a JSON object with a `type`; members are in the order in which pi prints them. `x-since` and `x-until` name the
+//! first and the last dialect that has a line or a member (`schema.rs`).
 
 use pinion_agent::{CompactionReason, CompactionResult, Event, SummaryPurpose, ToolOutput};
 use pinion_jsonl::{Records, json};
@@ -15,7 +14,7 @@ use serde_json::{Map, Value};
 use crate::dialect::Dialect;
 use crate::wire::{WireAnswer, WireMessage, WireMessages};
 
-/// What a tool gave.
+/// The output of a tool.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "ToolOutput")]
 pub(crate) struct OutputView<'a> {
@@ -23,7 +22,7 @@ pub(crate) struct OutputView<'a> {
     content: &'a [Block],
     #[serde(skip_serializing_if = "Option::is_none")]
     details: Option<&'a Value>,
-    /// The run ends with this call.
+    /// The tool asks to end the run.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     terminate: bool,
 }
@@ -38,26 +37,26 @@ impl<'a> OutputView<'a> {
     }
 }
 
-/// What a compaction made.
+/// The result of a compaction.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "CompactionResult")]
 pub(crate) struct CompactionView<'a> {
-    /// The summary.
+    /// The text that replaces the summarised part.
     summary: &'a str,
-    /// The first entry that stays as it is.
+    /// The id of the first entry that is not summarised.
     first_kept_entry_id: &'a str,
-    /// Size of the context before.
+    /// Size of the context before, in tokens.
     tokens_before: u64,
-    /// About how large the context is now, the system prompt left out.
+    /// Estimated size of the context after, in tokens, without the system prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-since" = "modern", "x-always" = true))]
     estimated_tokens_after: Option<u64>,
-    /// What the requests for the summary took, if any were made.
+    /// The usage of the requests for the summary; missing if an extension wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-since" = "modern"))]
     usage: Option<&'a Usage>,
-    /// Files read and modified in what was summarised.
+    /// Files read and modified in the summarised part.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Map<String, Value>>", extend("properties" = {
         "readFiles": {"type": "array", "items": {"type": "string"}},
@@ -80,7 +79,7 @@ impl<'a> CompactionView<'a> {
     }
 }
 
-/// What a summary is for.
+/// The purpose of a summary.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum SummarySource {
@@ -88,7 +87,7 @@ pub(crate) enum SummarySource {
     BranchSummary,
 }
 
-/// One line that tells of an event.
+/// The line of an event.
 #[derive(Serialize, JsonSchema)]
 #[serde(
     tag = "type",
@@ -96,31 +95,31 @@ pub(crate) enum SummarySource {
     rename_all_fields = "camelCase"
 )]
 #[schemars(extend("x-suffix" = "Event"))]
-pub(crate) enum Line<'a> {
+pub(crate) enum EventLine<'a> {
     /// A run begins. A prompt may take several runs: retries and continuations are runs too.
     AgentStart,
-    /// One question to the model begins.
+    /// A request to the model begins.
     TurnStart,
-    /// A run is over.
+    /// A run ended.
     AgentEnd {
-        /// What the run produced, its prompts first.
+        /// The prompts of the run and everything it produced.
         messages: WireMessages<'a>,
         /// Another run follows by itself.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-since" = "modern", "x-always" = true))]
         will_retry: Option<bool>,
     },
-    /// Nothing more will happen by itself.
+    /// The session is idle: no run, retry or compaction follows by itself.
     #[schemars(extend("x-since" = "modern"))]
     AgentSettled {
-        /// The user stopped it.
+        /// An abort ended the work.
         aborted: bool,
     },
-    /// The question is answered and its tools have run.
+    /// The model has answered and the tool calls of the answer have run.
     TurnEnd {
         #[schemars(with = "WireAnswer<'a>")]
         message: WireMessage<'a>,
-        /// The results of its calls, in call order.
+        /// The results of the tool calls, in call order.
         #[schemars(with = "Vec<ToolResultMessage>")]
         tool_results: WireMessages<'a>,
     },
@@ -136,28 +135,28 @@ pub(crate) enum Line<'a> {
         #[schemars(with = "Map<String, Value>")]
         args: &'a Value,
     },
-    /// A tool has produced something.
+    /// A running tool has new output.
     #[schemars(extend("x-since" = "classic"))]
     ToolExecutionUpdate {
         tool_call_id: &'a str,
         tool_name: &'a str,
         #[schemars(with = "Map<String, Value>")]
         args: &'a Value,
-        /// Everything so far; replaces what was told before.
+        /// The whole output so far; it replaces earlier output.
         partial_result: OutputView<'a>,
     },
-    /// A tool call is over.
+    /// A tool call ended, or was not run.
     ToolExecutionEnd {
         tool_call_id: &'a str,
         tool_name: &'a str,
         result: OutputView<'a>,
         is_error: bool,
-        /// How long it took.
+        /// The running time in milliseconds.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-since" = "modern"))]
         duration_ms: Option<u64>,
     },
-    /// A failed request will be made again after a pause.
+    /// A failed request will be repeated after a pause.
     #[schemars(extend("x-since" = "classic"))]
     AutoRetryStart {
         #[schemars(range(min = 1))]
@@ -167,7 +166,7 @@ pub(crate) enum Line<'a> {
         delay_ms: u64,
         error_message: &'a str,
     },
-    /// Retrying is over.
+    /// A retry succeeded, or no further retry follows.
     #[schemars(extend(
         "x-since" = "classic",
         "if" = {"properties": {"success": {"const": false}}},
@@ -177,91 +176,91 @@ pub(crate) enum Line<'a> {
     AutoRetryEnd {
         success: bool,
         attempt: u32,
-        /// Why it did not work.
+        /// The error of the last retry.
         #[serde(skip_serializing_if = "Option::is_none")]
         final_error: Option<&'a str>,
     },
-    /// The conversation is being summarised, without anybody asking for it.
+    /// An automatic compaction begins.
     #[schemars(extend("x-since" = "classic", "x-until" = "classic"))]
     AutoCompactionStart {
         #[schemars(with = "AutomaticReason")]
         reason: CompactionReason,
     },
-    /// Summarising is over.
+    /// An automatic compaction ended.
     #[schemars(extend("x-since" = "classic", "x-until" = "classic"))]
     AutoCompactionEnd {
         result: Option<CompactionView<'a>>,
         aborted: bool,
-        /// The failed request is made again now.
+        /// The failed request is repeated now.
         will_retry: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(length(min = 1))]
         error_message: Option<&'a str>,
     },
-    /// The conversation is being summarised. Classic clients are told where extensions are loaded.
+    /// A compaction begins. Classic clients receive it only if extensions are loaded.
     #[schemars(extend("x-since" = "classic"))]
     CompactionStart { reason: CompactionReason },
-    /// Summarising is over.
+    /// A compaction ended. Classic clients receive it only if extensions are loaded.
     #[schemars(extend("x-since" = "classic"))]
     CompactionEnd {
         reason: CompactionReason,
         #[serde(skip_serializing_if = "Option::is_none")]
         result: Option<CompactionView<'a>>,
         aborted: bool,
-        /// The failed request is made again now.
+        /// The failed request is repeated now.
         will_retry: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(length(min = 1))]
         error_message: Option<String>,
     },
-    /// A failed request for a summary is made again after a pause.
+    /// A failed request for a summary will be repeated after a pause.
     #[schemars(extend("x-since" = "modern"))]
     SummarizationRetryScheduled {
-        /// Which retry, from 1.
+        /// The number of the retry, from 1.
         attempt: u32,
         max_attempts: u32,
         delay_ms: u64,
         error_message: &'a str,
     },
-    /// The pause is over. `reason` is that of a compaction.
+    /// The pause is over and the request is repeated. `reason` is set for a compaction.
     #[schemars(extend("x-since" = "modern"))]
     SummarizationRetryAttemptStart {
         source: SummarySource,
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<CompactionReason>,
     },
-    /// Retrying is over, however it ended.
+    /// The retries of a request for a summary ended, with or without success.
     #[schemars(extend("x-since" = "modern"))]
     SummarizationRetryFinished,
-    /// A command of the client printed something. `id` is that of the command.
+    /// Output of a shell command of the client. `id` is the one of the command.
     #[schemars(extend("x-since" = "modern"))]
     BashExecutionUpdate {
         #[serde(skip_serializing_if = "Option::is_none")]
         id: Option<&'a Value>,
         delta: &'a str,
     },
-    /// An extension appended state of its own to the session.
+    /// An extension appended data of its own to the session.
     #[schemars(extend("x-since" = "modern"))]
     EntryAppended {
         #[schemars(with = "Map<String, Value>")]
         entry: &'a Value,
     },
-    /// What waits, after it changed. Classic clients are told where extensions are loaded.
+    /// The texts in the queues, after a change. Classic clients receive it only if extensions are loaded.
     #[schemars(extend("x-since" = "classic"))]
     QueueUpdate {
         steering: &'a [String],
         follow_up: &'a [String],
     },
-    /// The thinking level changed. Classic clients are told where extensions are loaded.
+    /// The thinking level changed. Classic clients receive it only if extensions are loaded.
     #[schemars(extend("x-since" = "classic"))]
     ThinkingLevelChanged { level: ThinkingLevel },
-    /// The session's name changed. Classic clients are told where extensions are loaded.
+    /// The session's name changed. Classic clients receive it only if extensions are loaded.
     #[schemars(extend("x-since" = "classic"))]
     SessionInfoChanged {
         #[serde(skip_serializing_if = "Option::is_none")]
         name: Option<&'a str>,
     },
-    /// Something beside the conversation went wrong; the session goes on.
+    /// Something outside the conversation failed; the session continues.
     #[schemars(extend("x-since" = "classic"))]
     ExtensionError {
         extension_path: &'a str,
@@ -270,7 +269,7 @@ pub(crate) enum Line<'a> {
     },
 }
 
-/// Why a conversation is summarised that nobody wanted to have summarised.
+/// The cause of an automatic compaction.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "lowercase")]
 #[allow(dead_code, reason = "for the schema: `CompactionReason` has one more")]
@@ -279,9 +278,9 @@ enum AutomaticReason {
     Overflow,
 }
 
-impl<'a> Line<'a> {
-    /// The line of an event that all releases since pi 0.52 print alike.
-    pub fn lasting(event: &'a Event, dialect: Dialect) -> Option<Self> {
+impl<'a> EventLine<'a> {
+    /// Returns the line of an event that all releases since pi 0.52 print in the same form.
+    pub fn common(event: &'a Event, dialect: Dialect) -> Option<Self> {
         Some(match event {
             Event::AgentStart => Self::AgentStart,
             Event::TurnStart => Self::TurnStart,
@@ -358,7 +357,7 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// The line of an event that came between pi 0.53 and pi 0.73.
+    /// Returns the line of an event that releases from pi 0.53 to pi 0.73 added.
     pub fn since_classic(event: &'a Event, dialect: Dialect) -> Option<Self> {
         Some(match event {
             Event::CompactionStart { reason } => Self::CompactionStart { reason: *reason },
@@ -402,8 +401,8 @@ impl<'a> Line<'a> {
     }
 }
 
-impl<'a> Line<'a> {
-    /// The line of an event that came after pi 0.73.
+impl<'a> EventLine<'a> {
+    /// Returns the line of an event that releases after pi 0.73 added.
     pub fn since_extensions(event: &'a Event) -> Option<Self> {
         Some(match event {
             Event::SummaryRetryScheduled {
@@ -446,14 +445,14 @@ impl Printer {
         json::append(&mut self.line, line);
         self.line.push(b'\n');
         records.push(&[&self.line]);
-        // One huge line must not keep its memory for the rest of the session.
+        // The memory of one huge line must not be held for the rest of the session.
         if self.line.capacity() > 1 << 20 {
             self.line = Vec::new();
         }
     }
 }
 
-/// The part of a block that an update is about.
+/// The kind of a block in an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BlockKind {
     Text,
@@ -470,7 +469,7 @@ impl BlockKind {
         }
     }
 
-    /// The words for its beginning, growth and end.
+    /// Returns the types of the updates for its start, growth and end.
     pub fn words(self) -> [&'static str; 3] {
         match self {
             Self::Text => ["text_start", "text_delta", "text_end"],
@@ -480,7 +479,7 @@ impl BlockKind {
     }
 }
 
-/// Appends what is complete when a block ends: its text, or the call.
+/// Appends the complete text or tool call of a block.
 pub(crate) fn append_complete(line: &mut Vec<u8>, block: &Block) {
     let text = match block {
         Block::Thinking(thinking) => &thinking.thinking,

@@ -1,4 +1,4 @@
-//! Takes the engine's events into the queue of the writer.
+//! Puts the engine's events into the queue of the writer.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,21 +11,21 @@ use pinion_message::{Block, Message};
 use crate::Dialect;
 use crate::outgoing::{Out, Sink};
 
-/// What surrounds the message in an update.
-const FRAME: usize = 512;
+/// Estimated bytes of an update without its message.
+const FRAME_BYTES: usize = 512;
 
 /// Puts events into the queue of a pi front.
 #[derive(Debug)]
 pub struct PiListener<S: Sink = Queue<Out>> {
     queue: S,
-    /// How often an update repeats the answer so far.
+    /// The number of times that an update repeats the answer so far.
     repeats: usize,
-    /// Size of the growing answer.
+    /// Size of the streamed answer in bytes.
     growing: AtomicUsize,
 }
 
 impl<S: Sink> PiListener<S> {
-    /// A listener that feeds `queue`, from which events are printed in `dialect`.
+    /// Creates a listener for a queue whose events are printed in `dialect`.
     pub fn new(queue: S, dialect: Dialect) -> Self {
         Self {
             queue,
@@ -41,21 +41,21 @@ impl<S: Sink> PiListener<S> {
         match event {
             Event::MessageStart(message) => {
                 self.growing.store(0, Ordering::Relaxed);
-                FRAME + message_size(message)
+                FRAME_BYTES + message_size(message)
             }
-            Event::MessageEnd(message) => FRAME + message_size(message),
+            Event::MessageEnd(message) => FRAME_BYTES + message_size(message),
             Event::TurnEnd {
                 message,
                 tool_results,
-            } => FRAME + message_size(message) + sizes(tool_results),
-            Event::AgentEnd { messages, .. } => FRAME + sizes(messages),
+            } => FRAME_BYTES + message_size(message) + sizes(tool_results),
+            Event::AgentEnd { messages, .. } => FRAME_BYTES + sizes(messages),
             Event::BlockStart { .. } | Event::BlockEnd { .. } => {
-                FRAME + self.repeats * self.growing.load(Ordering::Relaxed)
+                FRAME_BYTES + self.repeats * self.growing.load(Ordering::Relaxed)
             }
             Event::ToolUpdate { output, .. } | Event::ToolEnd { output, .. } => {
-                FRAME + output.content.iter().map(block_size).sum::<usize>()
+                FRAME_BYTES + output.content.iter().map(block_size).sum::<usize>()
             }
-            _ => FRAME,
+            _ => FRAME_BYTES,
         }
     }
 }
@@ -69,7 +69,7 @@ impl<S: Sink> Listener for PiListener<S> {
                 Out::Delta {
                     index: *index,
                     text,
-                    weight: FRAME + delta.len() + self.repeats * growing,
+                    weight: FRAME_BYTES + delta.len() + self.repeats * growing,
                 }
             }
             event => Out::Event {
@@ -110,6 +110,6 @@ fn block_size(block: &Block) -> usize {
         Block::Text(text) => text.text.len(),
         Block::Thinking(thinking) => thinking.thinking.len(),
         Block::Image { data, .. } => data.len(),
-        Block::ToolCall(_) => FRAME,
+        Block::ToolCall(_) => FRAME_BYTES,
     }
 }

@@ -1,26 +1,26 @@
-//! Events as lines of the modern protocol (pi 1.x).
+//! Prints events as lines of the modern dialect (pi 1.x).
 //!
-//! An update carries only what is new, for example
+//! An update carries only the delta, for example
 //! `{"type":"message_update","usage":{…},"assistantMessageEvent":{"type":"text_delta",
-//! "contentIndex":0,"delta":"Hel"}}`, so that what is written grows with the answer and not with its
-//! square. `usage` is what the provider has counted so far. The `message_end` that follows has it all.
+//! "contentIndex":0,"delta":"Hel"}}`, so the output is linear in the length of the answer. `usage` is the provider's count so
+//! far. The `message_end` that follows has the whole answer.
 
 use pinion_agent::Event;
 use pinion_jsonl::{Records, json};
 use pinion_message::{Block, Message, Usage};
 
 use crate::dialect::Dialect;
-use crate::lines::{BlockKind, Line, Printer, append_complete};
-use crate::outgoing::AskedId;
+use crate::lines::{BlockKind, EventLine, Printer, append_complete};
+use crate::outgoing::CommandId;
 use crate::wire::WireMessages;
 
-/// Prints events the way pi 1.x does.
+/// Prints events as pi 1.x does.
 #[derive(Debug, Default)]
 pub(crate) struct Modern {
     printer: Printer,
-    /// The kinds of the blocks of the growing answer.
+    /// The kinds of the blocks of the streamed answer.
     blocks: Vec<BlockKind>,
-    /// What the provider has counted so far, printed.
+    /// The JSON of the usage so far.
     usage: Vec<u8>,
 }
 
@@ -74,14 +74,14 @@ impl Modern {
         self.close_update(records);
     }
 
-    /// Prints what a command of the client printed.
-    pub fn printed(&mut self, by: &AskedId, delta: &str, records: &mut Records) {
+    /// Prints the output of a client's shell command.
+    pub fn printed(&mut self, by: &CommandId, delta: &str, records: &mut Records) {
         let id = by.0.as_ref();
         self.printer
-            .print(&Line::BashExecutionUpdate { id, delta }, records);
+            .print(&EventLine::BashExecutionUpdate { id, delta }, records);
     }
 
-    /// Prints what was added to a block.
+    /// Prints a delta of a block.
     pub fn delta(&mut self, index: usize, delta: &str, records: &mut Records) {
         let kind = self.blocks.get(index).copied().unwrap_or(BlockKind::Text);
         let [_, grown, _] = kind.words();
@@ -110,25 +110,25 @@ impl Modern {
     }
 }
 
-fn line(event: &Event) -> Option<Line<'_>> {
+fn line(event: &Event) -> Option<EventLine<'_>> {
     match event {
         Event::AgentEnd {
             messages,
             will_retry,
-        } => Some(Line::AgentEnd {
+        } => Some(EventLine::AgentEnd {
             messages: WireMessages::of(messages, Dialect::Modern),
             will_retry: Some(*will_retry),
         }),
-        Event::Settled { aborted } => Some(Line::AgentSettled { aborted: *aborted }),
+        Event::Settled { aborted } => Some(EventLine::AgentSettled { aborted: *aborted }),
         Event::ToolEnd { duration, .. } => {
-            let mut line = Line::lasting(event, Dialect::Modern);
-            if let Some(Line::ToolExecutionEnd { duration_ms, .. }) = &mut line {
+            let mut line = EventLine::common(event, Dialect::Modern);
+            if let Some(EventLine::ToolExecutionEnd { duration_ms, .. }) = &mut line {
                 *duration_ms = duration.map(|duration| duration.as_millis() as u64);
             }
             line
         }
-        event => Line::since_extensions(event)
-            .or_else(|| Line::since_classic(event, Dialect::Modern))
-            .or_else(|| Line::lasting(event, Dialect::Modern)),
+        event => EventLine::since_extensions(event)
+            .or_else(|| EventLine::since_classic(event, Dialect::Modern))
+            .or_else(|| EventLine::common(event, Dialect::Modern)),
     }
 }

@@ -1,4 +1,4 @@
-//! What waits to be written: events as they are, responses as lines.
+//! The items of the output queue: events, and responses as complete lines.
 
 use std::sync::Arc;
 
@@ -6,24 +6,24 @@ use pinion_agent::Event;
 use pinion_jsonl::{DeltaText, Outgoing, Queue};
 use serde_json::Value;
 
-/// What surrounds the text in a line that tells what a command printed.
-const PRINTED_FRAME: usize = 64;
+/// Bytes of a line with a command's output, without the output.
+const PRINTED_FRAME_BYTES: usize = 64;
 
-/// Where a session puts what is to be written.
+/// The output queue of a session.
 pub trait Sink: Clone + Send + Sync + 'static {
-    /// Adds one thing. Never blocks.
+    /// Adds an item. Never blocks.
     fn push(&self, out: Out);
 
-    /// Whether progress may go on.
+    /// Reports whether the queue has room for more progress.
     fn has_room(&self) -> bool;
 
-    /// Waits until progress may go on.
+    /// Waits until the queue has room for more progress.
     fn room(&self) -> impl Future<Output = ()> + Send;
 
-    /// Waits until there is room for the answers to more questions.
+    /// Waits until the queue has room for the responses to more commands.
     fn room_for_answers(&self) -> impl Future<Output = ()> + Send;
 
-    /// Waits until nobody reads any more; for ever where that is somebody else's business.
+    /// Returns when the client no longer reads; never, if the queue is watched elsewhere.
     fn broken(&self) -> impl Future<Output = ()> + Send;
 }
 
@@ -49,40 +49,39 @@ impl Sink for Queue<Out> {
     }
 }
 
-/// One thing to write.
+/// An item to write.
 #[derive(Debug)]
 pub enum Out {
-    /// A line, with its LF.
+    /// A complete line with its LF.
     Record(Vec<u8>),
-    /// An event that is written as it is.
+    /// An event, printed by the writer.
     Event {
-        /// What happened.
         event: Event,
-        /// About how many bytes it takes on the wire.
+        /// Estimated bytes on the wire.
         weight: usize,
     },
-    /// A block of the answer grew; consecutive ones of one block merge while the reader is slow.
+    /// A delta of a block; consecutive deltas of one block merge while the reader is slow.
     Delta {
         /// Position of the block.
         index: usize,
-        /// What was added.
+        /// The added text.
         text: DeltaText,
-        /// About how many bytes it takes on the wire.
+        /// Estimated bytes on the wire.
         weight: usize,
     },
-    /// A command of the client printed something; consecutive pieces of one command merge while the
-    /// reader is slow.
+    /// Output of a client's shell command; consecutive pieces of one command merge while the reader is slow.
     Printed {
-        /// Which command.
-        by: Arc<AskedId>,
-        /// What it printed.
+        /// The command.
+        by: Arc<CommandId>,
+        /// The output.
         text: String,
     },
 }
 
-/// The id of one command of the client, if it had one. Commands are told apart by where it is kept.
+/// The request id of one command, if it has one. Two commands may have the same id; they are distinguished by the address
+/// of this value.
 #[derive(Debug)]
-pub struct AskedId(pub(crate) Option<Value>);
+pub struct CommandId(pub(crate) Option<Value>);
 
 impl Outgoing for Out {
     fn absorb(&mut self, next: Self) -> Result<(), Self> {
@@ -140,7 +139,7 @@ impl Outgoing for Out {
         match self {
             Self::Record(line) => line.len(),
             Self::Event { weight, .. } | Self::Delta { weight, .. } => *weight,
-            Self::Printed { text, .. } => PRINTED_FRAME + text.len(),
+            Self::Printed { text, .. } => PRINTED_FRAME_BYTES + text.len(),
         }
     }
 }

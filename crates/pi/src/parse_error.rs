@@ -1,6 +1,6 @@
-//! Says what is wrong with a line in the words clients of pi know: those of its JSON parser.
+//! Describes errors in JSON with the messages of JavaScript's parser, which clients of pi expect.
 
-/// What is wrong with `text`, given that it is not JSON.
+/// Describes the error in `text`, which is not JSON.
 pub(crate) fn describe(text: &str) -> String {
     let characters: Vec<char> = text.chars().collect();
     let mut parser = Parser {
@@ -16,11 +16,11 @@ pub(crate) fn describe(text: &str) -> String {
 enum Fault {
     /// The text ends too early.
     End,
-    /// This character cannot stand here.
+    /// The character at this position is not valid there.
     Token,
-    /// Something follows the value.
+    /// More text follows the value.
     After,
-    /// A sentence about this position.
+    /// The sentence describes an error at this position.
     At(&'static str),
 }
 
@@ -52,7 +52,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The text, or the part around the fault when it is long.
+    /// Returns the text, or the part around the error if the text is long.
     fn excerpt(&self) -> String {
         const AROUND: usize = 10;
         const WHOLE: usize = 40;
@@ -252,7 +252,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn speaks_as_pi_does() {
+    fn messages_are_those_of_pi() {
         for (line, words) in [
             ("", "Unexpected end of JSON input"),
             ("   ", "Unexpected end of JSON input"),

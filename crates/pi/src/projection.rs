@@ -1,4 +1,4 @@
-//! Events as lines, in the dialect of the client.
+//! Prints events as lines in the dialect of the client.
 
 use pinion_agent::Event;
 use pinion_jsonl::{Project, Records};
@@ -21,7 +21,7 @@ enum Form {
 }
 
 impl Projection {
-    /// A projection into `dialect`; `additions` matter to classic clients only.
+    /// Creates a projection into `dialect`. `additions` affect the classic dialect only.
     pub fn new(dialect: Dialect, additions: Additions) -> Self {
         Self(match dialect {
             Dialect::Early => Form::Early(Early::default()),

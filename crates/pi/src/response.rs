@@ -1,4 +1,4 @@
-//! Responses as lines.
+//! Prints responses as lines.
 
 use pinion_agent::{Answer, EngineError};
 use pinion_jsonl::json;
@@ -15,12 +15,12 @@ use crate::early::EarlyLine;
 use crate::lines::CompactionView;
 use crate::wire::WireMessages;
 
-/// Which command a response answers.
+/// The id and type of the command that a response answers.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Asked {
-    /// Echoed verbatim, whatever it is.
+pub(crate) struct Request {
+    /// Echoed unchanged; may be any JSON value.
     pub id: Option<Value>,
-    /// The command's `type`, whatever it is.
+    /// The command's `type`; may be any JSON value.
     pub command: Option<Value>,
 }
 
@@ -38,8 +38,8 @@ struct Response<'a, T> {
     error: Option<&'a str>,
 }
 
-impl Asked {
-    /// The line of a response, where the dialect has one.
+impl Request {
+    /// Prints a response; `None` if the dialect has none.
     pub fn answer(&self, result: Result<Answer, EngineError>, dialect: Dialect) -> Option<Vec<u8>> {
         match (result, dialect) {
             (Ok(_), Dialect::Early) => None,
@@ -51,24 +51,25 @@ impl Asked {
 
     fn early_error(&self, error: &EngineError) -> Vec<u8> {
         let compacts = self.command.as_ref().and_then(Value::as_str) == Some("compact");
-        let error = match compacts {
-            true => format!("Compaction failed: {error}"),
-            false => error.to_string(),
+        let error = if compacts {
+            format!("Compaction failed: {error}")
+        } else {
+            error.to_string()
         };
         EarlyLine::Error { error: &error }.to_vec()
     }
 
-    /// The line of a failure.
+    /// Prints a failure.
     pub fn failure(&self, error: &str) -> Vec<u8> {
         self.print::<()>(false, None, Some(error))
     }
 
-    /// The line of a success with nothing to tell.
+    /// Prints a success without data.
     pub fn done(&self) -> Vec<u8> {
         self.print::<()>(true, None, None)
     }
 
-    /// The line of a success with `data` that the front made itself.
+    /// Prints a success with `data`.
     pub fn data(&self, data: &impl Serialize) -> Vec<u8> {
         self.print(true, Some(data), None)
     }

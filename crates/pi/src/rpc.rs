@@ -1,4 +1,4 @@
-//! The RPC loop: lines in, commands to the engine, one response each.
+//! The RPC loop: reads lines, sends commands to the engine, and writes one response for each.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,83 +10,82 @@ use serde_json::{Map, Value};
 use tokio::sync::{Notify, mpsc};
 
 use crate::Dialect;
+use crate::command_output::CommandOutput;
 use crate::decode::{Decoded, decode};
 use crate::early::{self, EarlyLine};
-use crate::echo::Echo;
 use crate::outgoing::{Out, Sink};
-use crate::response::Asked;
+use crate::response::Request;
 
-/// A client's connection: where its lines come from and where responses go.
+/// A client's connection to one session.
 pub struct Rpc<S: Sink = Queue<Out>> {
-    /// How the client speaks.
+    /// The dialect of the client.
     pub dialect: Dialect,
-    /// The engine.
     pub session: Handle,
-    /// The way to the writer.
+    /// The output queue.
     pub out: S,
-    /// Who asks the user things, and may ask to end.
+    /// The parts of the program that show dialogs to the client.
     pub participants: Vec<Arc<dyn Participant>>,
-    /// Commands wait until this is done; what the user chooses in dialogs does not.
-    pub beginning: Option<BoxFuture<'static, ()>>,
+    /// Work that must end before commands are run. Choices in dialogs do not wait for it.
+    pub startup: Option<BoxFuture<'static, ()>>,
 }
 
-/// How many commands wait for the beginning before no more are read.
-const HELD: usize = 256;
+/// Limit on the commands that wait for the startup; above it no more lines are read.
+const HELD_LIMIT: usize = 256;
 
-/// Someone beside the engine who talks with the client.
+/// A part of the program besides the engine that shows dialogs to the client.
 pub trait Participant: Send + Sync {
-    /// What the user chose in the dialog `id`. Unknown, late and repeated ids are ignored.
+    /// Receives the user's choice in the dialog `id`. Unknown, late and repeated ids are ignored.
     fn choice(&self, id: &str, choice: &Map<String, Value>);
 
-    /// Whether the program should end once the command at hand is answered.
+    /// Reports whether the program should end after the current command is answered.
     fn wants_to_end(&self) -> bool;
 
-    /// The client will choose nothing any more.
+    /// The client closed its input; no more choices follow.
     fn hang_up(&self) {}
 }
 
-/// Why the loop ended.
+/// The reason why the loop ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RpcEnd {
-    /// The client closed its end.
+    /// The client closed its input.
     EndOfInput,
-    /// Nobody reads what we write.
+    /// The client no longer reads.
     OutputClosed,
-    /// A participant asked for it.
-    Asked,
+    /// A participant requested it.
+    Requested,
 }
 
-/// A command and the duty to answer it, which is done also when it is dropped.
-type Order = (Command, Reply);
+/// A command and its reply; dropping the reply answers it.
+type PendingCommand = (Command, Reply);
 
 impl<S: Sink> Rpc<S> {
-    /// Serves until the client closes its end or stops reading.
+    /// Serves until the client closes its input or stops reading.
     pub async fn serve(&mut self, input: &mut mpsc::Receiver<Input>) -> RpcEnd {
         let out = self.out.clone();
         let broken = out.broken();
-        let asked = Arc::new(Notify::new());
+        let end = Arc::new(Notify::new());
         tokio::pin!(broken);
         let mut held = VecDeque::new();
         let mut open = true;
-        let mut beginning = self.beginning.take();
+        let mut startup = self.startup.take();
         loop {
             tokio::select! {
                 biased;
                 () = &mut broken => return RpcEnd::OutputClosed,
-                () = asked.notified() => return RpcEnd::Asked,
-                () = begun(&mut beginning), if beginning.is_some() => {
-                    beginning = None;
+                () = end.notified() => return RpcEnd::Requested,
+                () = started(&mut startup), if startup.is_some() => {
+                    startup = None;
                     for (command, reply) in held.drain(..) {
                         self.session.send(command, reply).await;
                     }
                 }
-                received = input.recv(), if open && held.len() < HELD => match received {
+                received = input.recv(), if open && held.len() < HELD_LIMIT => match received {
                     Some(Input::Line(line)) => {
                         let decoded = decode(&line, self.dialect);
-                        match self.order(decoded, &asked).await {
+                        match self.pending_command(decoded, &end).await {
                             None => {}
-                            Some(order) if beginning.is_some() => {
-                                held.push_back(order);
+                            Some(pending) if startup.is_some() => {
+                                held.push_back(pending);
                                 continue;
                             }
                             Some((command, reply)) => self.session.send(command, reply).await,
@@ -99,24 +98,31 @@ impl<S: Sink> Rpc<S> {
                     }
                 },
             }
-            if !open && beginning.is_none() {
+            if !open && startup.is_none() {
                 return RpcEnd::EndOfInput;
             }
         }
     }
 
-    /// Answers what has come and is not served any more, and takes no more.
+    /// Rejects the lines that were received but not served, and closes the input.
     pub async fn refuse(&mut self, input: &mut mpsc::Receiver<Input>) {
         input.close();
         let end = Arc::new(Notify::new());
         while let Some(received) = input.recv().await {
             if let Input::Line(line) = received {
-                drop(self.order(decode(&line, self.dialect), &end).await);
+                drop(
+                    self.pending_command(decode(&line, self.dialect), &end)
+                        .await,
+                );
             }
         }
     }
 
-    async fn order(&mut self, decoded: Decoded, end: &Arc<Notify>) -> Option<Order> {
+    async fn pending_command(
+        &mut self,
+        decoded: Decoded,
+        end: &Arc<Notify>,
+    ) -> Option<PendingCommand> {
         match decoded {
             Decoded::Choice(id, choice) => {
                 if let Some(Value::String(id)) = id {
@@ -127,34 +133,38 @@ impl<S: Sink> Rpc<S> {
                 None
             }
             Decoded::Ignored => None,
-            Decoded::Attached(asked, prompt, attachments) => {
-                self.attached(asked, prompt, attachments, end).await
+            Decoded::WithAttachments(request, prompt, attachments) => {
+                self.read_attachments(request, prompt, attachments, end)
+                    .await
             }
-            Decoded::Refused(line) => {
-                // By way of the engine, so that answers come in the order of the lines.
+            Decoded::Rejected(line) => {
+                // Sent through the engine, so that answers come in the order of the lines.
                 let out = self.out.clone();
                 let reply = Reply::new(move |_| out.push(Out::Record(line)));
                 Some((Command::Noop, reply))
             }
-            Decoded::Command(asked, mut command) => {
+            Decoded::Command(request, mut command) => {
                 if let Command::Bash { follower, .. } = &mut command
                     && self.dialect == Dialect::Modern
                 {
-                    *follower = Some(Arc::new(Echo::new(self.out.clone(), asked.id.clone())));
+                    *follower = Some(Arc::new(CommandOutput::new(
+                        self.out.clone(),
+                        request.id.clone(),
+                    )));
                 }
-                Some((command, self.reply(asked, end)))
+                Some((command, self.reply(request, end)))
             }
         }
     }
 
-    /// Reads what is attached to a prompt.
-    async fn attached(
+    /// Converts the attachments of a prompt on a blocking thread.
+    async fn read_attachments(
         &mut self,
-        asked: Asked,
+        request: Request,
         prompt: Prompt,
         attachments: Vec<Value>,
         end: &Arc<Notify>,
-    ) -> Option<Order> {
+    ) -> Option<PendingCommand> {
         let read = tokio::task::spawn_blocking(move || {
             let blocks = early::attached_blocks(&attachments);
             (blocks, attachments)
@@ -168,7 +178,7 @@ impl<S: Sink> Rpc<S> {
                     attachments,
                     ..prompt
                 };
-                (Command::Prompt(prompt), self.reply(asked, end))
+                (Command::Prompt(prompt), self.reply(request, end))
             }
             Err(error) => {
                 let out = self.out.clone();
@@ -179,13 +189,13 @@ impl<S: Sink> Rpc<S> {
         })
     }
 
-    fn reply(&self, asked: Asked, end: &Arc<Notify>) -> Reply {
+    fn reply(&self, request: Request, end: &Arc<Notify>) -> Reply {
         let out = self.out.clone();
         let participants = self.participants.clone();
         let dialect = self.dialect;
         let end = Arc::clone(end);
         Reply::new(move |result| {
-            if let Some(line) = asked.answer(result, dialect) {
+            if let Some(line) = request.answer(result, dialect) {
                 out.push(Out::Record(line));
             }
             if participants.iter().any(|one| one.wants_to_end()) {
@@ -195,9 +205,9 @@ impl<S: Sink> Rpc<S> {
     }
 }
 
-async fn begun(beginning: &mut Option<BoxFuture<'static, ()>>) {
-    match beginning {
-        Some(beginning) => beginning.await,
+async fn started(startup: &mut Option<BoxFuture<'static, ()>>) {
+    match startup {
+        Some(startup) => startup.await,
         None => std::future::pending().await,
     }
 }

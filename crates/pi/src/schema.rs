@@ -1,8 +1,8 @@
-//! The published schemas: one document per dialect, made from the types that print and read it.
+//! The published schemas: one document per dialect, generated from the types that print and parse its lines.
 //!
-//! The document describes what the program prints; `$defs/input` is what a client writes. Types carry what
-//! JSON Schema has no word for as keywords that `fit.rs` understands and takes away: `x-since` and `x-until` (the
-//! dialects that have a line or a member), `x-always` (never missing there), `x-optional` and `x-suffix`.
+//! The document describes pinion's output; `$defs/input` describes the client's input. Types have additional keywords, which
+//! `fit.rs` interprets and removes: `x-since` and `x-until` (the dialects that have a line or a member), `x-always` (never
+//! missing there), `x-optional` and `x-suffix`.
 
 mod fit;
 mod sessions;
@@ -15,10 +15,10 @@ pub use self::sessions::sessions_schema_text;
 use crate::commands::Name;
 use crate::dialect::Dialect;
 use crate::early::{EarlyLine, commands::Name as EarlyName};
-use crate::lines::Line;
-use crate::shapes::{Choice, Dialog, GrowingLine, SessionHeader};
+use crate::lines::EventLine;
+use crate::shapes::{Choice, Dialog, SessionHeader, UpdateLine};
 
-/// The JSON Schema of all lines of a dialect.
+/// Returns the JSON Schema of all lines of a dialect.
 fn schema(dialect: Dialect) -> Value {
     let mut document = Document::new(dialect);
     let mut printed = Vec::new();
@@ -49,7 +49,7 @@ fn schema(dialect: Dialect) -> Value {
     document.finish(&printed, &input)
 }
 
-/// The schema of a dialect as it is published in `docs/schemas`, from where the binary has it.
+/// Returns the schema of a dialect as it is published in `docs/schemas`, which the binary includes.
 pub fn schema_text(dialect: Dialect) -> String {
     let mut text = format!("{:#}", schema(dialect));
     text.push('\n');
@@ -61,7 +61,7 @@ struct Document {
     generator: SchemaGenerator,
     commands: Vec<(String, Value)>,
     responses: Vec<(String, Option<Value>)>,
-    /// Definitions that no type stands for.
+    /// Definitions without a type.
     own: Map<String, Value>,
 }
 
@@ -82,7 +82,7 @@ impl Document {
         fit::optional(&mut members);
         fit::put_first(&mut members, "type", json!({ "const": word }));
         if self.dialect != Dialect::Early {
-            let id = json!({ "description": "Echoed in the response, whatever it is." });
+            let id = json!({ "description": "Echoed in the response; any JSON value." });
             fit::put_first_optional(&mut members, "id", id);
         }
         self.commands.push((word.to_owned(), members));
@@ -95,8 +95,8 @@ impl Document {
 
     fn failure(&mut self) {
         let failure = json!({
-            "description": "A line that could not be used, or a command that failed. `command` is the type of the \
-                line, `parse` if it could not be read, and missing if there was none.",
+            "description": "An invalid line, or a command that failed. `command` is the type of the line, `parse` \
+                if it is not JSON, and missing if it has no type.",
             "type": "object",
             "required": ["type", "success", "error"],
             "properties": {
@@ -110,11 +110,11 @@ impl Document {
         self.own.insert("FailureResponse".to_owned(), failure);
     }
 
-    /// Puts everything together; `printed` and `input` are definitions.
+    /// Assembles the document; `printed` and `input` are names of definitions.
     fn finish(mut self, printed: &[&str], input: &[&str]) -> Value {
         let lines = [
-            name_of::<Line<'_>>(&mut self.generator),
-            name_of::<GrowingLine>(&mut self.generator),
+            name_of::<EventLine<'_>>(&mut self.generator),
+            name_of::<UpdateLine>(&mut self.generator),
             name_of::<EarlyLine<'_>>(&mut self.generator),
         ];
         let dialog = name_of::<Dialog>(&mut self.generator);
@@ -127,11 +127,11 @@ impl Document {
         let commands = own_definitions(&mut own, self.commands, "Command");
         own.insert("command".to_owned(), json!({ "oneOf": commands }));
 
-        let data_is_told = |data: &Value| {
-            fit::target(data).is_none_or(|name| fit::is_told(&types[name], self.dialect))
+        let data_is_in_dialect = |data: &Value| {
+            fit::target(data).is_none_or(|name| fit::is_in_dialect(&types[name], self.dialect))
         };
         let success = |(word, data): (String, Option<Value>)| {
-            let response = success(&word, data.filter(data_is_told));
+            let response = success(&word, data.filter(data_is_in_dialect));
             (word, response)
         };
         let responses: Vec<_> = self.responses.into_iter().map(success).collect();
@@ -140,8 +140,8 @@ impl Document {
         own.insert(
             "response".to_owned(),
             json!({
-                "description": "Exactly one for every line that asks something. `id` is the one of the line, and \
-                    missing if it had none.",
+                "description": "Exactly one for every command. `id` is the one of the command, and missing if it \
+                    has none.",
                 "oneOf": responses
             }),
         );
@@ -152,7 +152,7 @@ impl Document {
             .collect();
         own.insert(
             "event".to_owned(),
-            json!({ "description": "Something that happened.", "oneOf": events }),
+            json!({ "description": "An event of the session.", "oneOf": events }),
         );
         own.insert("sessionHeader".to_owned(), fit::reference(&header));
 
@@ -177,7 +177,7 @@ impl Document {
             |names: &[&str]| -> Vec<Value> { names.iter().copied().map(fit::reference).collect() };
         own.insert(
             "input".to_owned(),
-            json!({ "description": "What a client writes: one JSON object per line.", "oneOf": references(input) }),
+            json!({ "description": "The lines of a client: one JSON object each.", "oneOf": references(input) }),
         );
         own.extend(types);
 
@@ -186,9 +186,9 @@ impl Document {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "$id": format!("urn:pinion:schema:pi-{dialect}"),
             "title": format!("Lines of the {dialect} pi protocol"),
-            "description": format!("What `pinion --mode rpc --rpc-dialect {dialect}` writes: one JSON object per line. \
-                `--mode json` writes the header of the session first and no responses. `$defs/input` is what a client \
-                writes; members that are not described are ignored there."),
+            "description": format!("The output of `pinion --mode rpc --rpc-dialect {dialect}`: one JSON object per line. \
+                `--mode json` writes the header of the session first and no responses. `$defs/input` describes the \
+                lines of a client, in which pinion ignores members that are not described."),
             "oneOf": references(printed),
             "$defs": own,
         });
@@ -202,7 +202,7 @@ fn name_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> String {
     fit::target(&reference).unwrap_or_default().to_owned()
 }
 
-/// Moves schemas among the definitions; gives references to them.
+/// Moves schemas into the definitions and returns references to them.
 fn own_definitions(
     own: &mut Map<String, Value>,
     schemas: Vec<(String, Value)>,

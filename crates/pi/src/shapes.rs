@@ -1,8 +1,8 @@
-//! Lines and values that no type of ours prints: put together from slices, made by extensions, or kept as they
-//! are. For the schemas only; transcripts prove that what is printed fits. With `x-optional`, what is an `Option`
-//! here may be missing there.
+//! Types for the schemas only, for lines and values that no type of this crate prints: assembled from slices, made by
+//! extensions, or copied unchanged. Transcripts prove that the output is valid. With `x-optional`, an `Option` is a member
+//! that may be missing.
 
-#![allow(dead_code, reason = "nothing is ever made of these types")]
+#![allow(dead_code, reason = "these types only describe schemas")]
 
 use pinion_message::{ToolCall, Usage};
 use schemars::JsonSchema;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::wire::WireAnswer;
 
-/// An answer that grows.
+/// An update of a streamed answer.
 #[derive(JsonSchema)]
 #[schemars(
     tag = "type",
@@ -18,11 +18,10 @@ use crate::wire::WireAnswer;
     rename_all_fields = "camelCase",
     extend("x-suffix" = "Event")
 )]
-pub(crate) enum GrowingLine {
-    /// The answer grows. Modern updates carry only what is new; in older ones `message` and `partial` are both
-    /// the answer so far.
+pub(crate) enum UpdateLine {
+    /// The answer grows. Modern updates carry only the delta; in older ones `message` and `partial` are both the answer so far.
     MessageUpdate {
-        /// What the provider has counted so far.
+        /// The provider's count so far.
         #[schemars(extend("x-since" = "modern"))]
         usage: Usage,
         assistant_message_event: Growth,
@@ -31,7 +30,7 @@ pub(crate) enum GrowingLine {
     },
 }
 
-/// How an answer grows. `contentIndex` is the position of the block.
+/// The growth of an answer. `contentIndex` is the position of the block.
 #[derive(JsonSchema)]
 #[schemars(
     tag = "type",
@@ -54,7 +53,7 @@ pub(crate) enum Growth {
     },
     TextEnd {
         content_index: usize,
-        /// All of it.
+        /// The whole text.
         content: String,
         #[schemars(extend("x-until" = "classic"))]
         partial: WireAnswer<'static>,
@@ -72,7 +71,7 @@ pub(crate) enum Growth {
     },
     ThinkingEnd {
         content_index: usize,
-        /// All of it.
+        /// The whole text.
         content: String,
         #[schemars(extend("x-until" = "classic"))]
         partial: WireAnswer<'static>,
@@ -104,7 +103,8 @@ pub(crate) enum Growth {
     },
 }
 
-/// The user is asked (`select`, `confirm`, `input`, `editor`) or shown something, by an extension or about a tool call.
+/// A question to the user (`select`, `confirm`, `input`, `editor`) or something to show, from an extension or about a tool
+/// call.
 #[derive(JsonSchema)]
 #[schemars(
     tag = "method",
@@ -133,22 +133,22 @@ pub(crate) enum Dialog {
     },
     Editor {
         title: Option<String>,
-        /// What the editor holds at first.
+        /// The initial text of the editor.
         prefill: Option<String>,
     },
     Notify {
         message: Option<String>,
-        /// `info`, `warning` or `error`; an extension may say something else.
+        /// `info`, `warning` or `error`; an extension may use other values.
         notify_type: Option<String>,
     },
     SetStatus {
         status_key: Option<String>,
-        /// Without it the status goes away.
+        /// The status; without it the status is removed.
         status_text: Option<String>,
     },
     SetWidget {
         widget_key: Option<String>,
-        /// Without them the widget goes away.
+        /// The lines; without them the widget is removed.
         widget_lines: Option<Vec<String>>,
         widget_placement: Option<Placement>,
     },
@@ -161,7 +161,7 @@ pub(crate) enum Dialog {
     },
 }
 
-/// Where a widget is shown.
+/// The position of a widget.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
 pub(crate) enum Placement {
@@ -169,7 +169,7 @@ pub(crate) enum Placement {
     BelowEditor,
 }
 
-/// What the user chose in a dialog. It is not answered.
+/// The user's choice in a dialog. It gets no response.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 pub(crate) enum Choice {
@@ -205,7 +205,7 @@ pub(crate) struct SessionHeader {
     parent_session: Option<String>,
 }
 
-/// A line of the session file, as it is there.
+/// An entry of the session file, unchanged.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase", extend("additionalProperties" = true))]
 pub(crate) struct Entry {
@@ -215,7 +215,7 @@ pub(crate) struct Entry {
     timestamp: String,
 }
 
-/// A line of the session file, and those that come after it.
+/// An entry of the session file with its descendants.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase", extend("x-optional" = true))]
 pub(crate) struct TreeNode {
@@ -225,11 +225,11 @@ pub(crate) struct TreeNode {
     label_timestamp: Option<String>,
 }
 
-/// Something that can be called with `/`.
+/// A command that starts with `/`.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase", extend("x-optional" = true))]
 pub(crate) struct SlashCommand {
-    /// Without the slash.
+    /// The name without the slash.
     #[schemars(length(min = 1))]
     name: String,
     description: Option<String>,
@@ -239,7 +239,7 @@ pub(crate) struct SlashCommand {
     source_info: Option<Map<String, Value>>,
 }
 
-/// What brings a command.
+/// The origin of a command.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "lowercase")]
 pub(crate) enum CommandSource {
@@ -248,7 +248,7 @@ pub(crate) enum CommandSource {
     Skill,
 }
 
-/// Where a command was found.
+/// The place where a command was found.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "lowercase")]
 pub(crate) enum CommandLocation {

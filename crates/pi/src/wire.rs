@@ -1,4 +1,4 @@
-//! Messages as the dialects print them.
+//! Prints messages in the form of each dialect.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use serde_json::Value;
 use crate::dialect::Dialect;
 use crate::early::DOCUMENT;
 
-/// A message on the wire: as stored, without what clients of the dialect have never seen.
+/// A message on the wire: the stored message without members that the dialect does not have.
 pub(crate) struct WireMessage<'a> {
     message: &'a Message,
     dialect: Dialect,
     stage: Stage,
 }
 
-/// How far a message is.
+/// The progress of a message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Complete,
@@ -35,7 +35,7 @@ pub(crate) struct WireMessages<'a> {
     dialect: Dialect,
 }
 
-/// What the model answered.
+/// The answer of a model.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "AssistantMessage")]
@@ -43,14 +43,14 @@ pub(crate) struct WireAnswer<'a> {
     role: &'static str,
     #[schemars(with = "Vec<AnswerBlock>")]
     content: &'a [Block],
-    /// The wire protocol that produced it.
+    /// The provider's API that produced it.
     api: &'a str,
     provider: &'a str,
     model: &'a str,
     usage: &'a Usage,
     #[schemars(with = "WireStopReason")]
     stop_reason: &'static str,
-    /// When the request was made, in milliseconds since 1970.
+    /// The time of the request, in milliseconds since 1970.
     #[schemars(range(min = 0))]
     timestamp: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,32 +59,32 @@ pub(crate) struct WireAnswer<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-since" = "modern"))]
     response_model: Option<&'a str>,
-    /// What went wrong, with stop reasons `error` and `aborted`.
+    /// The error, with stop reasons `error` and `aborted`.
     #[serde(skip_serializing_if = "Option::is_none")]
     error_message: Option<&'a str>,
 }
 
-/// Why an answer ended.
+/// The reason why an answer ended.
 #[derive(JsonSchema)]
 #[schemars(rename = "StopReason", rename_all = "camelCase")]
 #[allow(dead_code, reason = "for the schema: the words of `WireAnswer`")]
 enum WireStopReason {
-    /// The model was done. In classic updates also: the answer grows.
+    /// The model finished. In classic updates also: the answer is still streamed.
     Stop,
     /// The output limit was reached.
     Length,
-    /// The model wants tools run.
+    /// The model calls tools.
     ToolUse,
     /// The request failed.
     Error,
     /// The user aborted.
     Aborted,
-    /// The answer grows.
+    /// The answer is still streamed.
     #[schemars(extend("x-since" = "modern"))]
     Pending,
 }
 
-/// A message, told apart by `role`.
+/// A message; `role` is its kind.
 #[derive(JsonSchema)]
 #[schemars(rename = "Message", tag = "role", rename_all = "camelCase")]
 #[allow(dead_code, reason = "for the schema: what `WireMessage` prints")]
@@ -130,7 +130,7 @@ impl JsonSchema for WireMessages<'_> {
 }
 
 impl<'a> WireMessage<'a> {
-    /// A complete message.
+    /// Wraps a complete message.
     pub fn of(message: &'a Message, dialect: Dialect) -> Self {
         Self {
             message,
@@ -139,7 +139,7 @@ impl<'a> WireMessage<'a> {
         }
     }
 
-    /// A message that begins.
+    /// Wraps a message that begins.
     pub fn beginning(message: &'a Message, dialect: Dialect) -> Self {
         Self {
             stage: Stage::Beginning,
@@ -157,9 +157,10 @@ impl<'a> WireMessage<'a> {
             provider: &answer.provider,
             model: &answer.model,
             usage: &answer.usage,
-            stop_reason: match is_modern && is_growing {
-                true => "pending",
-                false => answer.stop_reason.as_str(),
+            stop_reason: if is_modern && is_growing {
+                "pending"
+            } else {
+                answer.stop_reason.as_str()
             },
             timestamp: answer.timestamp,
             response_id: answer.response_id.as_deref().filter(|_| is_modern),
@@ -181,17 +182,17 @@ impl Serialize for WireMessage<'_> {
     }
 }
 
-/// What the user said, with its attachments where early pi has them.
+/// A user message in the early dialect, with its attachments.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "EarlyUserMessage")]
 struct EarlyUser<'a> {
     role: &'static str,
     content: EarlyContent<'a>,
-    /// As they came.
+    /// The attachments, unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<Value>>")]
     attachments: Option<&'a Value>,
-    /// When it was made, in milliseconds since 1970.
+    /// The time of its creation, in milliseconds since 1970.
     #[schemars(range(min = 0))]
     timestamp: i64,
 }
@@ -220,7 +221,7 @@ enum EarlyShape {
 struct EarlyText {
     text: String,
     text_signature: Option<String>,
-    /// It is what was read from an attached document.
+    /// The text was extracted from an attached document.
     is_document: Option<bool>,
 }
 
@@ -259,7 +260,7 @@ impl<'a> EarlyUser<'a> {
 }
 
 impl<'a> WireMessages<'a> {
-    /// Complete messages.
+    /// Wraps complete messages.
     pub fn of(messages: &'a [Arc<Message>], dialect: Dialect) -> Self {
         Self { messages, dialect }
     }

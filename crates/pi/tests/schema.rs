@@ -1,4 +1,4 @@
-//! The published schemas are what the types say.
+//! Compares the published schemas with those of the types.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -21,9 +21,9 @@ fn the_published_schemas_are_those_of_the_types() {
         let published = std::fs::read_to_string(&path).unwrap_or_default();
         assert!(
             published == text,
-            "{} is not what the types say. If the change is meant, write it again with\n  \
+            "{} differs from the schema of the types. If the change is intended, write it again with\n  \
              PINION_WRITE_SCHEMAS=1 cargo nextest run -p pinion-pi --test schema\n\
-             and give the change a transcript in tests/transcripts.",
+             and add a transcript for the change in tests/transcripts.",
             path.display()
         );
     }

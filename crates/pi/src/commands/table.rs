@@ -1,7 +1,7 @@
-//! A table of commands as types.
+//! The macro that makes types from a table of commands.
 
-/// Makes `Name` of rows `Variant "word" { member: Type, … } -> Data;`. Members that may be missing are
-/// options; without data there is no arrow.
+/// Makes `Name` from rows `Variant "word" { member: Type, … } -> Data;`. Members that may be missing are options. A command
+/// without data has no arrow.
 macro_rules! commands {
     ($(
         $(#[$about:meta])*
@@ -16,17 +16,16 @@ macro_rules! commands {
         }
 
         impl Name {
-            /// All of them.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
-            /// Its word on the wire.
+            /// Returns its word on the wire.
             pub fn word(self) -> &'static str {
                 match self {
                     $(Self::$name => $word),*
                 }
             }
 
-            /// The command with this word.
+            /// Finds the command with this word.
             pub fn from_word(word: &str) -> Option<Self> {
                 match word {
                     $($word => Some(Self::$name),)*
@@ -34,7 +33,7 @@ macro_rules! commands {
                 }
             }
 
-            /// The schema of its members, beside `type` and `id`.
+            /// Returns the schema of its members without `type` and `id`.
             pub fn members(self, generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
                 use schemars::JsonSchema;
                 match self {
@@ -42,7 +41,7 @@ macro_rules! commands {
                 }
             }
 
-            /// The schema of what it is answered with, if there is something to tell.
+            /// Returns the schema of the data in its response; `None` if it has none.
             #[allow(dead_code, unused_variables, reason = "early commands are not answered")]
             pub fn data(self, generator: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
                 match self {

@@ -1,4 +1,4 @@
-//! Attachments of a prompt: images as they are, documents as text.
+//! Converts the attachments of a prompt: images unchanged, documents to text.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,10 +7,10 @@ use pinion_message::Block;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// How many attachments one prompt may have.
-const MOST: usize = 100;
+/// Limit on the attachments of one prompt.
+const ATTACHMENT_LIMIT: usize = 100;
 
-/// One attachment as it is sent; members that matter to the client alone are passed over.
+/// An attachment; members that only the client uses are ignored.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Attachment {
@@ -25,24 +25,27 @@ struct Attachment {
     extracted_text: Option<String>,
 }
 
-/// The blocks that follow the words of a prompt. Takes as long as reading the documents does.
+/// Returns the blocks that follow the text of a prompt. Blocks while it extracts text from documents.
 pub(crate) fn blocks(attachments: &[Value]) -> Result<Vec<Block>, String> {
-    if attachments.len() > MOST {
+    if attachments.len() > ATTACHMENT_LIMIT {
         let count = attachments.len();
         return Err(format!(
-            "prompt: there are {count} attachments, over the limit of {MOST}; send fewer at once"
+            "prompt: there are {count} attachments, over the limit of {ATTACHMENT_LIMIT}; send fewer at once"
         ));
     }
     let read = |(at, attachment)| {
-        block(attachment).map_err(|(name, words)| match name.is_empty() {
-            true => format!("prompt: attachments[{at}]: {words}"),
-            false => format!("prompt: attachments[{at}] ({name}): {words}"),
+        block(attachment).map_err(|(name, words)| {
+            if name.is_empty() {
+                format!("prompt: attachments[{at}]: {words}")
+            } else {
+                format!("prompt: attachments[{at}] ({name}): {words}")
+            }
         })
     };
     attachments.iter().enumerate().map(read).collect()
 }
 
-/// The block of one attachment; or its name, and what is wrong with it.
+/// Converts one attachment. The error is its name and a sentence.
 fn block(attachment: &Value) -> Result<Block, (String, String)> {
     let attachment = Attachment::deserialize(attachment).map_err(|error| {
         let expected = "it must be {\"type\":\"image\"|\"document\",\"fileName\",\"mimeType\",\"content\":<base64>}";
@@ -71,7 +74,7 @@ fn block(attachment: &Value) -> Result<Block, (String, String)> {
     }
 }
 
-/// How the block of a document begins.
+/// The beginning of a document's block.
 pub(crate) const DOCUMENT: &str = "\n\n[Document: ";
 
 fn document_text(attachment: &Attachment) -> Result<String, String> {

@@ -1,23 +1,23 @@
-//! The commands of early clients. None of them is answered.
+//! The commands of early clients, which get no response.
 
 use schemars::JsonSchema;
 
 use crate::commands::commands;
 
 commands! {
-    /// Says something to the agent. While a run is active it waits for its end.
+    /// Starts a run. While a run is active, the prompt waits for its end.
     Prompt "prompt" {
-        /// The words.
+        /// The text.
         message: String,
         attachments: Option<Vec<AttachmentShape>>,
     };
 
-    /// Stops whatever is going on.
+    /// Stops the run or compaction.
     Abort "abort" {};
 
-    /// Summarises the conversation.
+    /// Compacts the conversation.
     Compact "compact" {
-        /// What the summary should look at.
+        /// An additional focus for the summary.
         custom_instructions: Option<String>,
     };
 }
@@ -37,15 +37,17 @@ struct AttachmentShape {
     mime_type: String,
     /// Base64.
     content: String,
-    /// The text of a document; without it the document is read.
+    /// The text of a document; without it pinion extracts the text from `content`.
     extracted_text: Option<String>,
-    /// For the client alone, as the next two.
+    /// Ignored; for the client's own use.
     id: Option<String>,
+    /// Ignored; for the client's own use.
     size: Option<u64>,
+    /// Ignored; for the client's own use.
     preview: Option<String>,
 }
 
-/// What an attachment is.
+/// The kind of an attachment.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "lowercase")]
 #[allow(dead_code, reason = "for the schema: the decoder is more lenient")]

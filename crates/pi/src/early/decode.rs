@@ -1,4 +1,4 @@
-//! Lines as commands of the early protocol.
+//! Decodes lines of the early dialect.
 
 use pinion_agent::{Command, Delivery, Prompt};
 use pinion_jsonl::InputLine;
@@ -7,48 +7,48 @@ use serde_json::{Map, Value};
 use super::EarlyLine;
 use super::commands::Name;
 use crate::decode::{Decoded, parse};
-use crate::response::Asked;
+use crate::response::Request;
 
-/// Reads one line; what early pi did not know is passed over, as it did.
+/// Decodes one line. Unknown commands are ignored, as pi 0.13 does.
 pub(crate) fn decode(line: &InputLine) -> Decoded {
     let mut members = match parse(line) {
         Ok(Value::Object(members)) => members,
-        Ok(Value::Null) => return refused("Cannot read properties of null (reading 'type')"),
+        Ok(Value::Null) => return rejected("Cannot read properties of null (reading 'type')"),
         Ok(_) => return Decoded::Ignored,
-        Err(words) => return refused(&words),
+        Err(words) => return rejected(&words),
     };
-    let asked = Asked {
+    let request = Request {
         id: None,
         command: members.remove("type"),
     };
-    let word = asked.command.as_ref().and_then(Value::as_str);
+    let word = request.command.as_ref().and_then(Value::as_str);
     let command = match word.and_then(Name::from_word) {
-        Some(Name::Prompt) => return prompt(asked, members),
+        Some(Name::Prompt) => return prompt(request, members),
         Some(Name::Abort) => Command::Abort,
         Some(Name::Compact) => Command::Compact {
             instructions: text(&mut members, "customInstructions"),
         },
         None => return Decoded::Ignored,
     };
-    Decoded::Command(asked, command)
+    Decoded::Command(request, command)
 }
 
-fn prompt(asked: Asked, mut members: Map<String, Value>) -> Decoded {
+fn prompt(request: Request, mut members: Map<String, Value>) -> Decoded {
     let Some(message) = text(&mut members, "message").filter(|message| !message.is_empty()) else {
         return Decoded::Ignored;
     };
     let prompt = Prompt {
-        // The early protocol had no queues; a prompt in between is not lost.
+        // The early dialect has no queues; a prompt during a run must not be lost.
         when_busy: Some(Delivery::FollowUp),
         ..Prompt::new(message)
     };
     match members.remove("attachments") {
-        None | Some(Value::Null) => Decoded::Command(asked, Command::Prompt(prompt)),
+        None | Some(Value::Null) => Decoded::Command(request, Command::Prompt(prompt)),
         Some(Value::Array(attachments)) if attachments.is_empty() => {
-            Decoded::Command(asked, Command::Prompt(prompt))
+            Decoded::Command(request, Command::Prompt(prompt))
         }
-        Some(Value::Array(attachments)) => Decoded::Attached(asked, prompt, attachments),
-        Some(_) => refused("prompt: \"attachments\" must be a list"),
+        Some(Value::Array(attachments)) => Decoded::WithAttachments(request, prompt, attachments),
+        Some(_) => rejected("prompt: \"attachments\" must be a list"),
     }
 }
 
@@ -59,8 +59,8 @@ fn text(members: &mut Map<String, Value>, name: &str) -> Option<String> {
     }
 }
 
-fn refused(error: &str) -> Decoded {
-    Decoded::Refused(EarlyLine::Error { error }.to_vec())
+fn rejected(error: &str) -> Decoded {
+    Decoded::Rejected(EarlyLine::Error { error }.to_vec())
 }
 
 #[cfg(test)]
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_early_pi_did_not_know_is_passed_over() {
+    fn unknown_commands_are_ignored() {
         for line in [
             r#"{"type":"nope"}"#,
             r#"{"type":"get_state","id":1}"#,
@@ -88,9 +88,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_is_an_error_event_without_a_prefix() {
+    fn a_line_that_is_not_json_is_an_error_event_without_a_prefix() {
         match read("not json") {
-            Decoded::Refused(line) => assert_eq!(
+            Decoded::Rejected(line) => assert_eq!(
                 String::from_utf8(line).unwrap(),
                 "{\"type\":\"error\",\"error\":\"Unexpected token 'o', \\\"not json\\\" is not valid JSON\"}\n"
             ),

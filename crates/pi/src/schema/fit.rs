@@ -1,4 +1,4 @@
-//! Makes what the types give a schema of one dialect.
+//! Reduces the schema that the types generate to the schema of one dialect.
 
 use std::collections::BTreeSet;
 
@@ -8,17 +8,17 @@ use crate::dialect::Dialect;
 
 const DEFINITIONS: &str = "#/$defs/";
 
-/// A reference to a definition.
+/// Returns a reference to a definition.
 pub(super) fn reference(name: &str) -> Value {
     json!({ "$ref": format!("{DEFINITIONS}{name}") })
 }
 
-/// The definition a reference names.
+/// Returns the definition that a reference names.
 pub(super) fn target(schema: &Value) -> Option<&str> {
     schema["$ref"].as_str()?.strip_prefix(DEFINITIONS)
 }
 
-/// `tool_call` and `toolCall` as `ToolCall`.
+/// Converts `tool_call` and `toolCall` to `ToolCall`.
 pub(super) fn pascal(word: &str) -> String {
     let capital = |part: &str| {
         let mut letters = part.chars();
@@ -28,7 +28,7 @@ pub(super) fn pascal(word: &str) -> String {
     word.split('_').map(capital).collect()
 }
 
-/// The branches of a union.
+/// Returns the branches of a union.
 pub(super) fn branches(schema: &Value) -> Vec<Value> {
     let union = schema.get("oneOf").or_else(|| schema.get("anyOf"));
     union.and_then(Value::as_array).cloned().unwrap_or_default()
@@ -54,7 +54,7 @@ pub(super) fn put_first(schema: &mut Value, name: &str, member: Value) {
     put_first_optional(schema, name, member);
 }
 
-/// Adds a member that may be missing before all others.
+/// Adds an optional member before all others.
 pub(super) fn put_first_optional(schema: &mut Value, name: &str, member: Value) {
     if let Some(properties) = properties(schema) {
         properties.shift_remove(name);
@@ -72,7 +72,7 @@ pub(super) fn put_last(schema: &mut Value, name: &str, member: Value) {
     }
 }
 
-/// Members that may be null may be missing instead.
+/// Makes nullable members optional.
 pub(super) fn optional(schema: &mut Value) {
     let mut names = required(schema);
     names.retain(|name| !is_nullable(&schema["properties"][name.as_str()]));
@@ -87,7 +87,7 @@ fn is_nullable(schema: &Value) -> bool {
     lists_null || branches(schema).iter().any(|branch| branch["type"] == null)
 }
 
-/// Makes each kind of a tagged union a definition of its own that says which it is.
+/// Makes each variant of a tagged union a definition of its own, with its tag.
 pub(super) fn name_branches(definitions: &mut Map<String, Value>) {
     let names: Vec<String> = definitions.keys().cloned().collect();
     for name in names {
@@ -149,7 +149,7 @@ pub(super) fn name_branches(definitions: &mut Map<String, Value>) {
     }
 }
 
-/// The member that tells a kind apart, if it is an object that has one or a title instead.
+/// Returns the tag of a variant; `Some(None)` if it has a title instead, `None` if it has neither.
 fn tag(kind: &Value) -> Option<Option<(String, Value)>> {
     let members = kind["properties"].as_object()?;
     let tag = members
@@ -161,22 +161,22 @@ fn tag(kind: &Value) -> Option<Option<(String, Value)>> {
     }
 }
 
-/// Whether a dialect has what this describes.
-pub(super) fn is_told(schema: &Value, dialect: Dialect) -> bool {
+/// Reports whether a dialect has the described line or member.
+pub(super) fn is_in_dialect(schema: &Value, dialect: Dialect) -> bool {
     let named = |word: &str| schema[word].as_str().and_then(|name| name.parse().ok());
     let since: Option<Dialect> = named("x-since");
     let until: Option<Dialect> = named("x-until");
     since.is_none_or(|since| dialect >= since) && until.is_none_or(|until| dialect <= until)
 }
 
-/// Leaves what the dialect has, says what may not be there, and takes away what is ours.
+/// Removes everything that the dialect does not have, closes objects, and removes the additional keywords.
 pub(super) fn fit(document: &mut Value, dialect: Dialect) {
     walk(document, &|schema| prune(schema, dialect));
-    walk(document, &say_absent);
+    walk(document, &forbid_null);
     walk(document, &require_always);
     walk(document, &close);
     walk(document, &tidy);
-    keep_reachable(document);
+    drop_unreachable(document);
 }
 
 fn walk(value: &mut Value, change: &dyn Fn(&mut Map<String, Value>)) {
@@ -193,20 +193,20 @@ fn walk(value: &mut Value, change: &dyn Fn(&mut Map<String, Value>)) {
 fn prune(schema: &mut Map<String, Value>, dialect: Dialect) {
     for union in ["oneOf", "anyOf"] {
         if let Some(Value::Array(kinds)) = schema.get_mut(union) {
-            kinds.retain(|kind| is_told(kind, dialect));
+            kinds.retain(|kind| is_in_dialect(kind, dialect));
         }
     }
     let Some(Value::Object(members)) = schema.get_mut("properties") else {
         return;
     };
-    members.retain(|_, member| is_told(member, dialect));
+    members.retain(|_, member| is_in_dialect(member, dialect));
     let names: BTreeSet<String> = members.keys().cloned().collect();
     if let Some(Value::Array(required)) = schema.get_mut("required") {
         required.retain(|name| name.as_str().is_some_and(|name| names.contains(name)));
     }
 }
 
-/// What is optional in the type and never missing in this dialect.
+/// Makes members with `x-always` required.
 fn require_always(schema: &mut Map<String, Value>) {
     let Some(Value::Object(members)) = schema.get("properties") else {
         return;
@@ -219,8 +219,8 @@ fn require_always(schema: &mut Map<String, Value>) {
     }
 }
 
-/// What may be missing is never null.
-fn say_absent(schema: &mut Map<String, Value>) {
+/// Removes null from optional members: they are missing, never null.
+fn forbid_null(schema: &mut Map<String, Value>) {
     let needed = required(&json!({ "required": schema.get("required") }));
     let Some(Value::Object(members)) = schema.get_mut("properties") else {
         return;
@@ -248,7 +248,7 @@ fn say_absent(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Every member is described, unless it is said that there may be others.
+/// Forbids members that are not described, unless the type permits others.
 fn close(schema: &mut Map<String, Value>) {
     let is_object = schema.get("type").is_some_and(|kind| kind == "object");
     if is_object
@@ -259,7 +259,7 @@ fn close(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Takes away what only the types need, and says first what a schema is about.
+/// Removes keywords that only the types need, and moves the description to the front.
 fn tidy(schema: &mut Map<String, Value>) {
     schema.retain(|name, _| !name.starts_with("x-"));
     if schema
@@ -278,7 +278,7 @@ fn tidy(schema: &mut Map<String, Value>) {
     if !is_schema {
         return;
     }
-    // `uint64` and the like are words of Rust, and defaults are for what is read from files.
+    // Formats such as `uint64` describe Rust types, and defaults apply to files only.
     schema.remove("format");
     schema.remove("default");
     if let Some(Value::String(words)) = schema.shift_remove("description") {
@@ -287,8 +287,8 @@ fn tidy(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Drops definitions that nothing refers to; those with small initials come first.
-fn keep_reachable(document: &mut Value) {
+/// Drops definitions without references, and puts those with lower-case names first.
+fn drop_unreachable(document: &mut Value) {
     let Some(Value::Object(mut all)) = document.get_mut("$defs").map(Value::take) else {
         return;
     };

@@ -1,25 +1,25 @@
-//! The schema of what `--multi-session` adds to a dialect: three commands, their answers, the end of a session, and the
-//! `sessionId` that every other line carries.
+//! The schema of the additions of `--multi-session` to a dialect: three commands, their responses, the end of a session, and
+//! the `sessionId` in every other line.
 
 use schemars::JsonSchema;
 use schemars::generate::{Contract, SchemaSettings};
 use serde_json::{Value, json};
 
 use super::fit;
-use crate::several::{Listing, Opening};
+use crate::multi_session::{Listing, OpenSession};
 
-const SESSION_ID: &str = "What the client calls the session.";
+const SESSION_ID: &str = "The id of the session.";
 
-/// The schema of several sessions as it is published in `docs/schemas`.
+/// Returns the schema of `--multi-session` as it is published in `docs/schemas`.
 pub fn sessions_schema_text() -> String {
     format!("{:#}\n", schema())
 }
 
 fn schema() -> Value {
     let id = json!({ "description": SESSION_ID, "type": "string" });
-    let mut open = type_schema::<Opening>(Contract::Deserialize);
+    let mut open = type_schema::<OpenSession>(Contract::Deserialize);
     fit::put_first(&mut open, "type", json!({ "const": "open_session" }));
-    let echoed = json!({ "description": "Echoed in the response, whatever it is." });
+    let echoed = json!({ "description": "Echoed in the response; any JSON value." });
     fit::put_first_optional(&mut open, "id", echoed.clone());
     let command = |word: &str| {
         json!({
@@ -31,8 +31,8 @@ fn schema() -> Value {
     let mut close = command("close_session");
     fit::put_last(&mut close, "sessionId", id.clone());
     let addressed = json!({
-        "description": "A line of the dialect, with the session it belongs to. Without `sessionId` it must fit the \
-            schema of the dialect.",
+        "description": "A line of the dialect with the session that it belongs to. Without `sessionId` it must be \
+            valid in the schema of the dialect.",
         "type": "object",
         "required": ["sessionId", "type"],
         "properties": { "sessionId": id, "type": { "type": "string" } }
@@ -44,8 +44,8 @@ fn schema() -> Value {
         "required": ["sessionId", "cwd"],
         "properties": {
             "sessionId": id,
-            "sessionFile": { "description": "Missing if nothing is kept on disk.", "type": "string" },
-            "cwd": { "description": "Where it works.", "type": "string" }
+            "sessionFile": { "description": "Missing for a session in memory.", "type": "string" },
+            "cwd": { "description": "The working directory of the session.", "type": "string" }
         },
         "additionalProperties": false
     });
@@ -65,20 +65,20 @@ fn schema() -> Value {
         }),
     );
     let ended = json!({
-        "description": "A session is over, whoever ended it; its last line.",
+        "description": "The session ended without `close_session`. This is its last line.",
         "type": "object",
         "required": ["sessionId", "type", "reason"],
         "properties": {
             "sessionId": id,
             "type": { "const": "session_closed" },
             "reason": {
-                "description": "`failed` if it did not end in order.",
+                "description": "`failed` if the session ended because of an internal error.",
                 "enum": ["ended", "failed"]
             }
         },
         "additionalProperties": false
     });
-    let ours = json!({
+    let own_commands = json!({
         "properties": { "command": { "enum": ["open_session", "close_session", "list_sessions"] } },
         "required": ["command"]
     });
@@ -86,8 +86,8 @@ fn schema() -> Value {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "urn:pinion:schema:pi-sessions",
         "title": "Lines of several sessions in one process",
-        "description": "What `pinion --mode rpc --multi-session` adds to the lines of a dialect. `$defs/input` is what a \
-            client writes.",
+        "description": "The additions of `pinion --mode rpc --multi-session` to the lines of a dialect. `$defs/input` describes \
+            the lines of a client.",
         "oneOf": [
             fit::reference("OpenSessionResponse"),
             fit::reference("CloseSessionResponse"),
@@ -96,12 +96,12 @@ fn schema() -> Value {
             fit::reference("UnaddressedFailure"),
             { "allOf": [fit::reference("addressed"), { "not": {
                 "anyOf": [{ "properties": { "type": { "const": "session_closed" } } },
-                          { "allOf": [ours, { "properties": { "success": { "const": true } } }] }]
+                          { "allOf": [own_commands, { "properties": { "success": { "const": true } } }] }]
             } }] }
         ],
         "$defs": {
             "input": {
-                "description": "What a client writes: one JSON object per line.",
+                "description": "The lines of a client: one JSON object each.",
                 "oneOf": [
                     fit::reference("OpenSessionCommand"),
                     fit::reference("CloseSessionCommand"),
@@ -120,7 +120,7 @@ fn schema() -> Value {
             "ListSessionsResponse": listed,
             "SessionClosedEvent": ended,
             "UnaddressedFailure": {
-                "description": "A line that names no session that is open.",
+                "description": "The answer to a line without the id of an open session.",
                 "type": "object",
                 "required": ["type", "success", "error"],
                 "properties": {

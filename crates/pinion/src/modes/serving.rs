@@ -42,7 +42,7 @@ impl<S: Sink> Serving<S> {
             session,
             out,
             participants: participants(extensions.as_ref(), approvals.as_ref()),
-            beginning: extensions.clone().map(begin),
+            startup: extensions.clone().map(begin),
         };
         Self {
             rpc,
@@ -77,7 +77,7 @@ impl<S: Sink> Serving<S> {
             end = rpc.serve(&mut input) => match end {
                 RpcEnd::EndOfInput => End::Input,
                 RpcEnd::OutputClosed => End::Output,
-                RpcEnd::Asked => End::Asked,
+                RpcEnd::Requested => End::Asked,
             },
             end = &mut interrupted => end,
             code = services.exited() => End::Exit(code),

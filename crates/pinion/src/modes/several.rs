@@ -1,4 +1,4 @@
-//! Several sessions for one client, over lines of JSON.
+//! MultiSessionRpc sessions for one client, over lines of JSON.
 //!
 //! Every session has an engine of its own; connections, keys, models and saved choices are common to all.
 //! What makes a session is read on threads beside, so that opening one does not hold up another.
@@ -14,8 +14,8 @@ use pinion_config::Dirs;
 use pinion_extensions::InputSource;
 use pinion_jsonl::{DEFAULT_LINE_LIMIT, Queue, Writer, read_lines, stdio};
 use pinion_pi::{
-    Addressed, Dialect, Host, Opening, Out, Outbox, PiListener, RpcEnd, Several, Sink, Switchboard,
-    Tenant,
+    Addressed, Dialect, MultiSessionProjection, MultiSessionRpc, OpenSession, OpenedSession, Out,
+    Outbox, PiListener, RpcEnd, SessionHost, Sink,
 };
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore};
@@ -66,13 +66,13 @@ pub(crate) fn several(program: Program, mut flags: Box<Flags>) -> Result<ExitCod
         closed: Notify::new(),
     });
     let watched = stdout.try_clone()?;
-    let writer = Writer::spawn(stdout, Switchboard, queue.clone())?;
+    let writer = Writer::spawn(stdout, MultiSessionProjection, queue.clone())?;
     let mut input = read_lines(std::io::stdin(), DEFAULT_LINE_LIMIT);
     let mut ending = Ending::listen(&runtime)?;
     let end = runtime.block_on(async {
         let trimmed = Arc::clone(&house);
         tokio::spawn(async move { memory::trim_after_sessions(&trimmed.closed).await });
-        let mut several = Several::new(dialect, queue.clone(), Arc::new(Door(house)));
+        let mut several = MultiSessionRpc::new(dialect, queue.clone(), Arc::new(Door(house)));
         let interrupted = async {
             tokio::select! {
                 () = reader::gone(watched) => End::Output,
@@ -84,7 +84,7 @@ pub(crate) fn several(program: Program, mut flags: Box<Flags>) -> Result<ExitCod
         let mut end = tokio::select! {
             end = several.serve(&mut input) => match end {
                 RpcEnd::OutputClosed => End::Output,
-                RpcEnd::EndOfInput | RpcEnd::Asked => End::Input,
+                RpcEnd::EndOfInput | RpcEnd::Requested => End::Input,
             },
             end = &mut interrupted => end,
         };
@@ -164,8 +164,8 @@ struct House {
 /// The way into the house.
 struct Door(Arc<House>);
 
-impl Host for Door {
-    fn open(&self, opening: Opening) -> BoxFuture<'static, Result<Tenant, String>> {
+impl SessionHost for Door {
+    fn open(&self, opening: OpenSession) -> BoxFuture<'static, Result<OpenedSession, String>> {
         let house = Arc::clone(&self.0);
         Box::pin(async move {
             let Ok(_maker) = house.makers.acquire().await else {
@@ -184,7 +184,7 @@ impl Host for Door {
 }
 
 impl House {
-    async fn make(house: &Arc<Self>, opening: Opening) -> Result<Tenant, Failure> {
+    async fn make(house: &Arc<Self>, opening: OpenSession) -> Result<OpenedSession, Failure> {
         let (flags, basis) = house.wishes(opening)?;
         let dialect = house.basis.dialect;
         let cwd = basis.dirs.cwd.display().to_string();
@@ -214,13 +214,13 @@ impl House {
         .await?;
         out.add(additions(&engine));
         let serving = Serving::start(engine, dialect, out.clone());
-        Ok(Tenant {
+        Ok(OpenedSession {
             id: name.id.clone(),
             session: serving.session(),
             file,
             cwd,
             out,
-            life: Box::new(move |input, stopped| {
+            serve: Box::new(move |input, stopped| {
                 Box::pin(async move {
                     early.release();
                     let stopped = async {
@@ -243,7 +243,7 @@ impl House {
     }
 
     /// What the command line says, with what was asked for over it.
-    fn wishes(&self, opening: Opening) -> Result<(Flags, Basis), Failure> {
+    fn wishes(&self, opening: OpenSession) -> Result<(Flags, Basis), Failure> {
         let mut flags = self.flags.clone();
         flags.session = opening.session;
         flags.name = opening.name;

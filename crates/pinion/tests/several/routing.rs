@@ -77,7 +77,7 @@ fn l11_lines_that_name_no_session_are_refused() {
         ),
         (
             json!({"type": "get_state", "sessionId": "nobody"}),
-            "there is no session \"nobody\"; list_sessions tells which are open",
+            "there is no session \"nobody\"; list_sessions shows the open ones",
         ),
         (
             json!({"type": "close_session", "sessionId": "nobody"}),
@@ -102,7 +102,7 @@ fn l11_lines_that_name_no_session_are_refused() {
         ),
         (
             json!({"type": "open_session", "thinkingLevel": "huge"}),
-            "there is no thinking level \"huge\"",
+            "unknown thinking level \"huge\"",
         ),
         (
             json!({"type": "nonsense", "sessionId": id}),

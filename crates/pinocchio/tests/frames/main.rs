@@ -10,7 +10,7 @@
 mod client;
 mod event_order;
 mod properties;
-#[path = "../../../pi/tests/meaning/script.rs"]
+#[path = "../../../pi/tests/dialects/script.rs"]
 mod script;
 mod stage;
 mod stores;

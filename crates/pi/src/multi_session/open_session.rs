@@ -1,30 +1,31 @@
-//! What `open_session` asks for.
+//! The members of `open_session`.
 
 use pinion_message::ThinkingLevel;
 use schemars::JsonSchema;
 use serde_json::Value;
 
-/// A session to open. What is not said is as it was on the command line.
+/// A session to open. Missing members have the value of the command line.
 #[derive(Debug, Default, Clone, PartialEq, Eq, JsonSchema)]
-#[schemars(rename_all = "camelCase")]
-pub struct Opening {
-    /// Where it works.
+// `Opening` is the published title of the schema.
+#[schemars(rename = "Opening", rename_all = "camelCase")]
+pub struct OpenSession {
+    /// The working directory of the session.
     pub cwd: Option<String>,
-    /// The path or the id of a session to go on with.
+    /// The path or the id of a session to continue.
     pub session: Option<String>,
-    /// Its name.
+    /// The name of the session.
     pub name: Option<String>,
-    /// The model, as `--model` takes it.
+    /// The model, in the form of `--model`.
     pub model: Option<String>,
-    /// How hard the model thinks.
+    /// The thinking level.
     pub thinking_level: Option<ThinkingLevel>,
-    /// Nothing is kept on disk.
+    /// Hold the session in memory only.
     #[schemars(default)]
     pub no_session: bool,
 }
 
-impl Opening {
-    /// Reads the members of the command; the error is for the client.
+impl OpenSession {
+    /// Reads the members of the command. The error is a sentence for the client.
     pub(super) fn read(command: &Value) -> Result<Self, String> {
         let text = |name: &str| match &command[name] {
             Value::Null => Ok(None),
@@ -60,7 +61,7 @@ fn level(text: String) -> Result<ThinkingLevel, String> {
             .map(|level| level.as_str())
             .collect();
         format!(
-            "open_session: there is no thinking level \"{text}\"; use one of {}",
+            "open_session: unknown thinking level \"{text}\"; use one of {}",
             known.join(", ")
         )
     })
@@ -72,12 +73,12 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn mistakes_are_named() {
+    fn errors_name_the_member() {
         for (command, words) in [
             (json!({"cwd": 1}), "\"cwd\" must be a string"),
             (
                 json!({"thinkingLevel": "huge"}),
-                "no thinking level \"huge\"",
+                "unknown thinking level \"huge\"",
             ),
             (
                 json!({"noSession": "yes"}),
@@ -85,10 +86,11 @@ mod tests {
             ),
             (json!({"noSession": true, "session": "x"}), "contradict"),
         ] {
-            let error = Opening::read(&command).unwrap_err();
+            let error = OpenSession::read(&command).unwrap_err();
             assert!(error.contains(words), "{error}");
         }
-        let opening = Opening::read(&json!({"thinkingLevel": "high", "session": null})).unwrap();
+        let opening =
+            OpenSession::read(&json!({"thinkingLevel": "high", "session": null})).unwrap();
         assert_eq!(opening.thinking_level, Some(ThinkingLevel::High));
         assert_eq!(opening.session, None);
     }

@@ -1,49 +1,49 @@
-//! The growing answer, kept as JSON that is only ever appended to.
+//! The streamed answer as JSON that is only appended to.
 //!
-//! Every classic update repeats the whole answer twice. Printing it anew each time would cost the
-//! square of its length in work; here each block's JSON is kept up to the end of its text, an update
-//! appends the escaped delta, and a line is put together from slices.
+//! Every classic update repeats the whole answer twice. Printing it again each time would take time quadratic in its length.
+//! Instead each block's JSON is stored up to the end of its text, an update appends the escaped delta, and a line is
+//! assembled from slices.
 
 use pinion_jsonl::json;
 use pinion_message::{AssistantMessage, Block, Message, Usage};
 
-use crate::arguments::Arguments;
 use crate::dialect::Dialect;
 use crate::lines::BlockKind;
+use crate::partial_arguments::PartialArguments;
 use crate::wire::WireMessage;
 
-/// The JSON of an answer while it grows.
+/// The JSON of a streamed answer.
 #[derive(Debug, Default)]
-pub(crate) struct Growing {
-    blocks: Vec<GrowingBlock>,
+pub(crate) struct PartialAnswer {
+    blocks: Vec<PartialBlock>,
     message: Option<AssistantMessage>,
-    /// From the end of the blocks to the end of the message.
+    /// The JSON from the end of the blocks to the end of the message.
     tail: Vec<u8>,
 }
 
 #[derive(Debug)]
-struct GrowingBlock {
-    /// The block's JSON up to where it grows, or all of it once it is complete.
+struct PartialBlock {
+    /// The block's JSON up to the point where it grows; the whole JSON of a complete block.
     head: Vec<u8>,
-    kind: Kind,
+    kind: PartialKind,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum PartialKind {
     Complete,
     /// A text or thinking block: `head` ends inside the string.
     Text,
     /// A tool call: `head` ends before the arguments.
-    Call(Box<Arguments>),
+    Call(Box<PartialArguments>),
 }
 
-const OPEN: &[u8] = br#"{"role":"assistant","content":["#;
+const ANSWER_START: &[u8] = br#"{"role":"assistant","content":["#;
 const COMMA: &[u8] = b",";
 const TEXT_END: &[u8] = br#""}"#;
 const CALL_END: &[u8] = b"}";
 
-impl Growing {
-    /// Begins a new answer.
+impl PartialAnswer {
+    /// Starts a new answer.
     pub fn start(&mut self, message: &AssistantMessage) {
         self.blocks.clear();
         self.message = Some(AssistantMessage {
@@ -53,7 +53,7 @@ impl Growing {
         self.print_tail();
     }
 
-    /// The provider counted tokens.
+    /// Sets the usage that the provider reported.
     pub fn usage(&mut self, usage: Usage) {
         if let Some(message) = &mut self.message {
             message.usage = usage;
@@ -69,22 +69,22 @@ impl Growing {
         ));
         self.tail.clear();
         self.tail
-            .extend_from_slice(printed.get(OPEN.len()..).unwrap_or(b"]}"));
+            .extend_from_slice(printed.get(ANSWER_START.len()..).unwrap_or(b"]}"));
     }
 
-    /// A block begins.
+    /// Adds a block.
     pub fn block_start(&mut self, index: usize, block: &Block) {
         let mut head = Vec::new();
         let kind = match block {
             Block::Text(text) => {
                 head.extend_from_slice(br#"{"type":"text","text":""#);
                 json::append_escaped(&mut head, &text.text);
-                Kind::Text
+                PartialKind::Text
             }
             Block::Thinking(thinking) if thinking.redacted.is_none() => {
                 head.extend_from_slice(br#"{"type":"thinking","thinking":""#);
                 json::append_escaped(&mut head, &thinking.thinking);
-                Kind::Text
+                PartialKind::Text
             }
             Block::ToolCall(call) => {
                 head.extend_from_slice(br#"{"type":"toolCall","id":"#);
@@ -92,68 +92,68 @@ impl Growing {
                 head.extend_from_slice(br#","name":"#);
                 json::append(&mut head, &call.name);
                 head.extend_from_slice(br#","arguments":"#);
-                Kind::Call(Box::default())
+                PartialKind::Call(Box::default())
             }
             other => {
                 json::append(&mut head, other);
-                Kind::Complete
+                PartialKind::Complete
             }
         };
-        self.put(index, GrowingBlock { head, kind });
+        self.put(index, PartialBlock { head, kind });
     }
 
-    /// A block grows.
+    /// Appends to a block.
     pub fn delta(&mut self, index: usize, delta: &str) {
         let Some(block) = self.blocks.get_mut(index) else {
             return;
         };
         match &mut block.kind {
-            Kind::Text => json::append_escaped(&mut block.head, delta),
-            Kind::Call(arguments) => arguments.push(delta),
-            Kind::Complete => {}
+            PartialKind::Text => json::append_escaped(&mut block.head, delta),
+            PartialKind::Call(arguments) => arguments.push(delta),
+            PartialKind::Complete => {}
         }
     }
 
-    /// A block is complete.
+    /// Replaces a block by its complete form.
     pub fn block_end(&mut self, index: usize, block: &Block) {
         let head = json::to_vec(block);
         self.put(
             index,
-            GrowingBlock {
+            PartialBlock {
                 head,
-                kind: Kind::Complete,
+                kind: PartialKind::Complete,
             },
         );
     }
 
-    fn put(&mut self, index: usize, block: GrowingBlock) {
+    fn put(&mut self, index: usize, block: PartialBlock) {
         match self.blocks.get_mut(index) {
             Some(place) => *place = block,
             None => self.blocks.push(block),
         }
     }
 
-    /// What kind of block grows at `index`.
+    /// Returns the kind of the block at `index`.
     pub fn kind(&self, index: usize) -> BlockKind {
         match self.blocks.get(index) {
-            Some(block) if matches!(block.kind, Kind::Call(_)) => BlockKind::Call,
+            Some(block) if matches!(block.kind, PartialKind::Call(_)) => BlockKind::Call,
             Some(block) if block.head.starts_with(br#"{"type":"thinking""#) => BlockKind::Thinking,
             _ => BlockKind::Text,
         }
     }
 
-    /// Adds the slices of the message as it is now.
+    /// Adds the slices of the current message.
     pub fn slices<'a>(&'a self, slices: &mut Vec<&'a [u8]>) {
-        slices.push(OPEN);
+        slices.push(ANSWER_START);
         for (at, block) in self.blocks.iter().enumerate() {
             if at > 0 {
                 slices.push(COMMA);
             }
             slices.push(&block.head);
             match &block.kind {
-                Kind::Complete => {}
-                Kind::Text => slices.push(TEXT_END),
-                Kind::Call(arguments) => {
+                PartialKind::Complete => {}
+                PartialKind::Text => slices.push(TEXT_END),
+                PartialKind::Call(arguments) => {
                     let (head, tail) = arguments.snapshot();
                     slices.push(head);
                     slices.push(tail);

@@ -1,4 +1,4 @@
-//! What may happen in a session, made up.
+//! Random events of a session.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Text with what is awkward in JSON and in lines.
+/// Text with characters that JSON or lines must escape.
 fn text() -> impl Strategy<Value = String> {
     proptest::string::string_regex("[a-c \n\"\\\\\u{2028}é😀\u{1}]{0,12}").unwrap()
 }
@@ -41,13 +41,13 @@ fn usage(input: u64) -> Usage {
     }
 }
 
-/// A session: runs that may go on by themselves, and what happens between them.
+/// A session: prompts with their runs, and events between them.
 pub fn session() -> impl Strategy<Value = Vec<Event>> {
     vec(prop_oneof![4 => episode(), 1 => aside()], 0..5)
         .prop_map(|parts| parts.into_iter().flatten().collect())
 }
 
-/// A prompt and everything that follows from it by itself.
+/// A prompt with its runs, retries and compactions.
 fn episode() -> impl Strategy<Value = Vec<Event>> {
     (vec((run(), continuation()), 0..2), run(), any::<bool>()).prop_map(
         |(retried, last, aborted)| {
@@ -80,7 +80,7 @@ fn ended(run: Vec<Event>, will_retry: bool) -> Vec<Event> {
     events
 }
 
-/// Why a run follows another by itself.
+/// The events between two runs of one prompt.
 fn continuation() -> impl Strategy<Value = Vec<Event>> {
     let retry = (1..4_u32, text()).prop_map(|(attempt, error)| {
         vec![
@@ -114,7 +114,7 @@ fn compaction() -> impl Strategy<Value = Vec<Event>> {
     })
 }
 
-/// It worked, it failed, or it was stopped.
+/// The end of a compaction: `Some(true)` succeeded, `Some(false)` failed, `None` was stopped.
 fn compaction_end(reason: CompactionReason, words: &str, outcome: Option<bool>) -> Event {
     let result = CompactionResult {
         summary: words.to_owned(),
@@ -282,7 +282,7 @@ fn tool_end(run: &Arc<ToolRun>, output: &Arc<ToolOutput>, is_error: bool) -> Eve
     }
 }
 
-/// A run in which an answer has begun, with one block of text.
+/// A run with the beginning of an answer that has one block of text.
 pub fn opening() -> Vec<Event> {
     vec![
         Event::AgentStart,

@@ -1,4 +1,4 @@
-//! What `list_sessions` says of a session.
+//! The description of a session in the answer to `list_sessions`.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-/// How long a session may take to say how it is.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Time for a session to report its state; a session that takes longer is listed without it.
+const STATE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A session in the list.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -22,7 +22,7 @@ pub(crate) struct Listing {
     #[serde(skip_serializing_if = "Option::is_none")]
     session_name: Option<String>,
     cwd: String,
-    /// This and what follows is not there if the session does not answer.
+    /// This and the following members are missing if the session does not answer in time.
     #[serde(skip_serializing_if = "Option::is_none")]
     is_streaming: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,7 +32,7 @@ pub(crate) struct Listing {
 }
 
 impl Listing {
-    /// What is known without asking.
+    /// Creates a listing without the state of the session.
     pub fn new(id: &str, cwd: &str, file: Option<&str>) -> Self {
         Self {
             session_id: id.to_owned(),
@@ -56,10 +56,10 @@ impl Listing {
     }
 }
 
-/// Asks every session how it is, all at once.
-pub(super) async fn look(sessions: Vec<(Listing, Handle)>) -> Vec<Listing> {
+/// Adds the state of every session; asks all of them in parallel.
+pub(super) async fn with_states(sessions: Vec<(Listing, Handle)>) -> Vec<Listing> {
     join_all(sessions.into_iter().map(|(mut listing, session)| async {
-        let state = tokio::time::timeout(PATIENCE, state(session)).await;
+        let state = tokio::time::timeout(STATE_TIMEOUT, state(session)).await;
         if let Ok(Some(state)) = state {
             listing.complete(state);
         }
@@ -72,7 +72,7 @@ async fn state(session: Handle) -> Option<StateView> {
     let (sender, answer) = oneshot::channel();
     let reply = Reply::new(move |result| {
         if let Ok(Answer::State(state)) = result {
-            // Who asked may have lost patience.
+            // The receiver is dropped after the timeout.
             let _ = sender.send(*state);
         }
     });

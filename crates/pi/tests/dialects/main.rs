@@ -1,4 +1,4 @@
-//! Whatever the engine tells, every dialect tells: a client of any of them ends up knowing the same.
+//! Every dialect reports all events of the engine, so that clients of all dialects get the same information.
 
 #![allow(
     clippy::expect_used,
@@ -20,7 +20,7 @@ use pinion_pi::{Additions, Dialect, PiListener, Projection, schema_text};
 use proptest::prelude::*;
 use serde_json::Value;
 
-use client::Knowledge;
+use client::ClientView;
 
 /// The lines that a client of `dialect` reads when `events` happen.
 fn lines(
@@ -66,15 +66,15 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_client_of_any_dialect_knows_what_happened(events in script::session()) {
-        let happened = Knowledge::of_events(&events);
+    fn a_client_of_any_dialect_gets_the_same_information(events in script::session()) {
+        let happened = ClientView::of_events(&events);
         for (dialect, additions) in FORMS {
             for coalesce in [Coalesce::Never, Coalesce::WhenBehind] {
                 let lines = lines(&events, dialect, additions, coalesce);
-                let known = Knowledge::of_lines(&lines, dialect);
+                let known = ClientView::of_lines(&lines, dialect);
                 prop_assert_eq!(
                     &known,
-                    &happened.as_far_as_told_in(dialect, additions),
+                    &happened.as_reported_in(dialect, additions),
                     "{:?} {:?}",
                     dialect,
                     additions
@@ -84,7 +84,7 @@ proptest! {
     }
 
     #[test]
-    fn every_line_is_as_in_the_schema_of_its_dialect(events in script::session()) {
+    fn every_line_is_valid_in_the_schema_of_its_dialect(events in script::session()) {
         for (dialect, additions) in FORMS {
             let schema = schema(dialect);
             for line in lines(&events, dialect, additions, Coalesce::Never) {
@@ -94,7 +94,7 @@ proptest! {
     }
 
     #[test]
-    fn what_a_modern_client_reads_grows_with_the_answer(pieces in 1_usize..400) {
+    fn modern_output_is_linear_in_the_length_of_the_answer(pieces in 1_usize..400) {
         let delta = "twelve bytes";
         let events = script::answer_of(pieces, delta);
         let printed: usize = lines(&events, Dialect::Modern, Additions::None, Coalesce::Never)
@@ -102,87 +102,87 @@ proptest! {
             .filter(|line| line["type"] == "message_update")
             .map(|line| line.to_string().len() + 1)
             .sum();
-        // Each update costs its frame, and the end of the block repeats the text once.
+        // Each update has a frame, and the end of the block repeats the text once.
         prop_assert!(printed <= (pieces + 2) * 400 + pieces * delta.len(), "{}", printed);
     }
 }
 
-/// How a dialect tells of an event.
+/// The way in which a dialect reports an event.
 #[derive(Debug, PartialEq)]
-enum Told {
-    /// By a line of this type.
-    By(&'static str),
-    /// By what other lines say; the words say which.
-    Through(&'static str),
+enum Reported {
+    /// With a line of this type.
+    ByLine(&'static str),
+    /// With other lines or commands, which the text names.
+    Indirectly(&'static str),
 }
 
-/// How `dialect` tells of `event`. Without a wildcard: a new event has to be thought about here.
-fn told(event: &Event, dialect: Dialect) -> Told {
+/// Returns the way in which `dialect` reports `event`. It has no wildcard, so that a new event must be added here.
+fn report_of(event: &Event, dialect: Dialect) -> Reported {
     use Dialect::{Classic, Early, Modern};
-    use Told::{By, Through};
+    use Reported::{ByLine, Indirectly};
     match (event, dialect) {
-        (Event::AgentStart, _) => By("agent_start"),
-        (Event::AgentEnd { .. }, Early) => Through("the agent_end when nothing more follows"),
-        (Event::AgentEnd { .. }, _) => By("agent_end"),
-        (Event::TurnStart, _) => By("turn_start"),
-        (Event::TurnEnd { .. }, _) => By("turn_end"),
-        (Event::MessageStart(_), _) => By("message_start"),
-        (Event::MessageEnd(_), _) => By("message_end"),
+        (Event::AgentStart, _) => ByLine("agent_start"),
+        (Event::AgentEnd { .. }, Early) => Indirectly("the agent_end when nothing more follows"),
+        (Event::AgentEnd { .. }, _) => ByLine("agent_end"),
+        (Event::TurnStart, _) => ByLine("turn_start"),
+        (Event::TurnEnd { .. }, _) => ByLine("turn_end"),
+        (Event::MessageStart(_), _) => ByLine("message_start"),
+        (Event::MessageEnd(_), _) => ByLine("message_end"),
         (Event::BlockStart { .. } | Event::BlockDelta { .. } | Event::BlockEnd { .. }, _) => {
-            By("message_update")
+            ByLine("message_update")
         }
-        (Event::UsageUpdate(_), _) => Through("the next message_update"),
-        (Event::ToolStart(_), _) => By("tool_execution_start"),
-        (Event::ToolUpdate { .. }, Early) => Through("the tool_execution_end"),
-        (Event::ToolUpdate { .. }, _) => By("tool_execution_update"),
-        (Event::ToolEnd { .. }, _) => By("tool_execution_end"),
+        (Event::UsageUpdate(_), _) => Indirectly("the next message_update"),
+        (Event::ToolStart(_), _) => ByLine("tool_execution_start"),
+        (Event::ToolUpdate { .. }, Early) => Indirectly("the tool_execution_end"),
+        (Event::ToolUpdate { .. }, _) => ByLine("tool_execution_update"),
+        (Event::ToolEnd { .. }, _) => ByLine("tool_execution_end"),
         (Event::RetryStart { .. } | Event::RetryEnd { .. }, Early) => {
-            Through("the failed message_end and the run that goes on")
+            Indirectly("the failed message_end and the continued run")
         }
-        (Event::RetryStart { .. }, _) => By("auto_retry_start"),
-        (Event::RetryEnd { .. }, _) => By("auto_retry_end"),
-        (Event::CompactionStart { .. }, Early) => Through("the compaction when it is done"),
-        (Event::CompactionStart { .. }, Classic) => By("auto_compaction_start"),
-        (Event::CompactionStart { .. }, Modern) => By("compaction_start"),
-        (Event::CompactionEnd { .. }, Early) => By("compaction"),
-        (Event::CompactionEnd { .. }, Classic) => By("auto_compaction_end"),
-        (Event::CompactionEnd { .. }, Modern) => By("compaction_end"),
-        (Event::SummaryRetryScheduled { .. }, Modern) => By("summarization_retry_scheduled"),
-        (Event::SummaryRetryStart(_), Modern) => By("summarization_retry_attempt_start"),
-        (Event::SummaryRetryFinished, Modern) => By("summarization_retry_finished"),
+        (Event::RetryStart { .. }, _) => ByLine("auto_retry_start"),
+        (Event::RetryEnd { .. }, _) => ByLine("auto_retry_end"),
+        (Event::CompactionStart { .. }, Early) => Indirectly("the compaction when it is done"),
+        (Event::CompactionStart { .. }, Classic) => ByLine("auto_compaction_start"),
+        (Event::CompactionStart { .. }, Modern) => ByLine("compaction_start"),
+        (Event::CompactionEnd { .. }, Early) => ByLine("compaction"),
+        (Event::CompactionEnd { .. }, Classic) => ByLine("auto_compaction_end"),
+        (Event::CompactionEnd { .. }, Modern) => ByLine("compaction_end"),
+        (Event::SummaryRetryScheduled { .. }, Modern) => ByLine("summarization_retry_scheduled"),
+        (Event::SummaryRetryStart(_), Modern) => ByLine("summarization_retry_attempt_start"),
+        (Event::SummaryRetryFinished, Modern) => ByLine("summarization_retry_finished"),
         (
             Event::SummaryRetryScheduled { .. }
             | Event::SummaryRetryStart(_)
             | Event::SummaryRetryFinished,
             _,
-        ) => Through("how the compaction ends"),
-        (Event::EntryAppended(_), Modern) => By("entry_appended"),
-        (Event::EntryAppended(_), Classic) => Through("get_entries"),
-        (Event::EntryAppended(_), Early) => Through("the session file"),
-        (Event::QueueUpdate { .. }, Modern) => By("queue_update"),
-        (Event::QueueUpdate { .. }, Classic) => Through("pendingMessageCount of get_state"),
-        (Event::QueueUpdate { .. }, Early) => Through("the message_start when it is delivered"),
-        (Event::ThinkingLevelChanged(_), Modern) => By("thinking_level_changed"),
-        (Event::SessionInfoChanged(_), Modern) => By("session_info_changed"),
+        ) => Indirectly("how the compaction ends"),
+        (Event::EntryAppended(_), Modern) => ByLine("entry_appended"),
+        (Event::EntryAppended(_), Classic) => Indirectly("get_entries"),
+        (Event::EntryAppended(_), Early) => Indirectly("the session file"),
+        (Event::QueueUpdate { .. }, Modern) => ByLine("queue_update"),
+        (Event::QueueUpdate { .. }, Classic) => Indirectly("pendingMessageCount of get_state"),
+        (Event::QueueUpdate { .. }, Early) => Indirectly("the message_start when it is delivered"),
+        (Event::ThinkingLevelChanged(_), Modern) => ByLine("thinking_level_changed"),
+        (Event::SessionInfoChanged(_), Modern) => ByLine("session_info_changed"),
         (Event::ThinkingLevelChanged(_) | Event::SessionInfoChanged(_), Classic) => {
-            Through("get_state")
+            Indirectly("get_state")
         }
         (Event::ThinkingLevelChanged(_) | Event::SessionInfoChanged(_), Early) => {
-            Through("nothing: an early client can neither ask for it nor about it")
+            Indirectly("nothing: an early client can neither ask for it nor about it")
         }
-        (Event::Fault { .. }, Early) => By("error"),
-        (Event::Fault { .. }, _) => By("extension_error"),
-        (Event::Settled { .. }, Early) => By("agent_end"),
-        (Event::Settled { .. }, Classic) => Through("isStreaming of get_state"),
-        (Event::Settled { .. }, Modern) => By("agent_settled"),
+        (Event::Fault { .. }, Early) => ByLine("error"),
+        (Event::Fault { .. }, _) => ByLine("extension_error"),
+        (Event::Settled { .. }, Early) => ByLine("agent_end"),
+        (Event::Settled { .. }, Classic) => Indirectly("isStreaming of get_state"),
+        (Event::Settled { .. }, Modern) => ByLine("agent_settled"),
     }
 }
 
 #[test]
-fn every_event_is_told_where_we_say_it_is() {
+fn every_event_is_reported_as_described() {
     for event in script::one_of_each() {
         for dialect in Dialect::ALL {
-            // A run stands and an answer grows, so that any event makes sense.
+            // A run is active and an answer streams, so that any event is possible.
             let before = script::opening();
             let mut events = before.clone();
             events.push(event.clone());
@@ -192,13 +192,13 @@ fn every_event_is_told_where_we_say_it_is() {
                 .iter()
                 .filter_map(|line| line["type"].as_str())
                 .collect();
-            match told(&event, dialect) {
-                // The run stands already; a second start belongs to it.
-                Told::By("agent_start") if dialect == Dialect::Early => {
+            match report_of(&event, dialect) {
+                // The run is active already; a second start belongs to it.
+                Reported::ByLine("agent_start") if dialect == Dialect::Early => {
                     assert!(printed.is_empty(), "{printed:?}");
                 }
-                Told::By(name) => assert_eq!(printed, [name], "{dialect:?}: {event:?}"),
-                Told::Through(words) => {
+                Reported::ByLine(name) => assert_eq!(printed, [name], "{dialect:?}: {event:?}"),
+                Reported::Indirectly(words) => {
                     assert!(
                         printed.is_empty(),
                         "{dialect:?}: {event:?}: {words}: {printed:?}"

@@ -1,4 +1,4 @@
-//! What a command of the client prints, on its way to the client.
+//! Sends the output of a client's shell command to the client while it runs.
 
 use std::sync::Arc;
 
@@ -6,25 +6,25 @@ use futures_util::future::BoxFuture;
 use pinion_agent::Follower;
 use serde_json::Value;
 
-use crate::outgoing::{AskedId, Out, Sink};
+use crate::outgoing::{CommandId, Out, Sink};
 
-/// Puts what one command prints where the writer finds it; while there is no room, the command waits.
-pub(crate) struct Echo<S> {
+/// Puts the output of one command into the outgoing queue. The command waits while the queue is full.
+pub(crate) struct CommandOutput<S> {
     out: S,
-    by: Arc<AskedId>,
+    by: Arc<CommandId>,
 }
 
-impl<S: Sink> Echo<S> {
-    /// An echo of the command that was asked for under `id`.
+impl<S: Sink> CommandOutput<S> {
+    /// Follows the command with the request id `id`.
     pub fn new(out: S, id: Option<Value>) -> Self {
         Self {
             out,
-            by: Arc::new(AskedId(id)),
+            by: Arc::new(CommandId(id)),
         }
     }
 }
 
-impl<S: Sink> Follower for Echo<S> {
+impl<S: Sink> Follower for CommandOutput<S> {
     fn printed(&self, text: &str) {
         self.out.push(Out::Printed {
             by: Arc::clone(&self.by),
@@ -41,8 +41,8 @@ impl<S: Sink> Follower for Echo<S> {
     }
 }
 
-impl<S> std::fmt::Debug for Echo<S> {
+impl<S> std::fmt::Debug for CommandOutput<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Echo")
+        f.write_str("CommandOutput")
     }
 }

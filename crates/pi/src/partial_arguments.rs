@@ -1,35 +1,34 @@
-//! The arguments of a tool call while they arrive, as JSON that can be shown at any moment.
+//! The arguments of a tool call while they stream, as JSON that is valid after every delta.
 //!
-//! Each update of a growing call shows its arguments as far as they can be understood. Parsing the
-//! text anew for each delta would cost the square of its length, so it is read once: finished parts
-//! are printed to a buffer that is only appended to, and what is open is closed by a few bytes.
-//! Text that is not plain JSON falls back to the lenient parser of the whole.
+//! Each update of a streamed call shows the arguments so far. Parsing the whole text again for each delta would take time
+//! quadratic in its length, so it is parsed once: complete parts are printed to a buffer that is only appended to, and a few
+//! bytes close the open parts. Text that is not plain JSON is left to the lenient parser of the whole text.
 
 use pinion_jsonl::json;
 use pinion_llm::parse_arguments;
 use serde_json::Value;
 
-/// Arguments so far.
+/// The arguments so far.
 #[derive(Debug)]
-pub(crate) struct Arguments {
+pub(crate) struct PartialArguments {
     raw: String,
-    reader: Reader,
-    /// What closes the shown part; or all of it, where the reader gave up.
+    reader: ArgumentsReader,
+    /// The bytes that close the shown part; or the whole value, if the reader gave up.
     closing: Vec<u8>,
 }
 
-/// Reads plain JSON piece by piece.
+/// Parses plain JSON incrementally.
 #[derive(Debug, Default)]
-struct Reader {
-    /// Printed so far.
+struct ArgumentsReader {
+    /// The JSON printed so far.
     out: Vec<u8>,
     /// Length of `out` without blanks at the end of an open string, which are not shown yet.
     shown: usize,
     open: Vec<Container>,
-    state: State,
-    /// An unfinished escape, number or word.
+    state: ReaderState,
+    /// An incomplete escape, number or word.
     pending: String,
-    /// A member's name whose value has not begun.
+    /// The name of a member whose value has not begun.
     name: Option<String>,
     gave_up: bool,
 }
@@ -41,7 +40,7 @@ enum Container {
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ReaderState {
     /// A value begins here.
     #[default]
     Value,
@@ -57,22 +56,22 @@ enum State {
     InWord,
     /// After a value.
     AfterValue,
-    /// The whole value is there.
+    /// The whole value was read.
     Complete,
 }
 
-impl Default for Arguments {
+impl Default for PartialArguments {
     fn default() -> Self {
         Self {
             raw: String::new(),
-            reader: Reader::default(),
+            reader: ArgumentsReader::default(),
             closing: b"{}".to_vec(),
         }
     }
 }
 
-impl Arguments {
-    /// Takes the next piece of raw JSON.
+impl PartialArguments {
+    /// Adds the next piece of raw JSON.
     pub fn push(&mut self, piece: &str) {
         self.raw.push_str(piece);
         self.closing.clear();
@@ -89,7 +88,7 @@ impl Arguments {
         }
     }
 
-    /// The arguments so far, in two slices.
+    /// Returns the JSON of the arguments so far, in two slices.
     pub fn snapshot(&self) -> (&[u8], &[u8]) {
         if self.reader.gave_up {
             return (b"", &self.closing);
@@ -98,23 +97,23 @@ impl Arguments {
     }
 }
 
-impl Reader {
-    /// Takes one character; `false` when this is not plain JSON.
+impl ArgumentsReader {
+    /// Reads one character. Returns `false` if the text is not plain JSON.
     fn take(&mut self, character: char) -> bool {
         match self.state {
-            State::InName | State::InString => self.take_string(character),
-            State::InNumber => self.take_number(character),
-            State::InWord => self.take_word(character),
+            ReaderState::InName | ReaderState::InString => self.take_string(character),
+            ReaderState::InNumber => self.take_number(character),
+            ReaderState::InWord => self.take_word(character),
             // Text after a complete value is ignored.
-            State::Complete => true,
+            ReaderState::Complete => true,
             _ if matches!(character, ' ' | '\t' | '\n' | '\r') => true,
-            State::Value => self.begin_value(character),
-            State::Name => self.begin_name(character),
-            State::Colon => {
-                self.state = State::Value;
+            ReaderState::Value => self.begin_value(character),
+            ReaderState::Name => self.begin_name(character),
+            ReaderState::Colon => {
+                self.state = ReaderState::Value;
                 character == ':'
             }
-            State::AfterValue => self.after_value(character),
+            ReaderState::AfterValue => self.after_value(character),
         }
     }
 
@@ -124,30 +123,30 @@ impl Reader {
                 self.print_name();
                 self.out.push(b'"');
                 self.shown = self.out.len();
-                self.state = State::InString;
+                self.state = ReaderState::InString;
             }
             '{' => {
                 self.print_name();
                 self.print(b"{");
                 self.open.push(Container::Object { names: Vec::new() });
-                self.state = State::Name;
+                self.state = ReaderState::Name;
             }
             '[' => {
                 self.print_name();
                 self.print(b"[");
                 self.open.push(Container::Array { empty: true });
-                self.state = State::Value;
+                self.state = ReaderState::Value;
             }
             ']' if matches!(self.open.last(), Some(Container::Array { empty: true })) => {
                 return self.end_container(']');
             }
             '-' | '0'..='9' => {
                 self.pending.push(character);
-                self.state = State::InNumber;
+                self.state = ReaderState::InNumber;
             }
             't' | 'f' | 'n' => {
                 self.pending.push(character);
-                self.state = State::InWord;
+                self.state = ReaderState::InWord;
             }
             _ => return false,
         }
@@ -158,24 +157,24 @@ impl Reader {
         match character {
             '"' => {
                 self.name = Some(String::new());
-                self.state = State::InName;
+                self.state = ReaderState::InName;
                 true
             }
-            // A comma before the brace is a slip the strict parser does not forgive.
+            // A comma before the brace is not plain JSON.
             '}' if !self.after_comma() => self.end_container('}'),
             _ => false,
         }
     }
 
-    /// Whether the open object has members, so that a name must follow.
+    /// Reports whether the open object has members, so that a name must follow.
     fn after_comma(&self) -> bool {
         matches!(self.open.last(), Some(Container::Object { names }) if !names.is_empty())
     }
 
     fn after_value(&mut self, character: char) -> bool {
         match (character, self.open.last()) {
-            (',', Some(Container::Object { .. })) => self.state = State::Name,
-            (',', Some(Container::Array { .. })) => self.state = State::Value,
+            (',', Some(Container::Object { .. })) => self.state = ReaderState::Name,
+            (',', Some(Container::Array { .. })) => self.state = ReaderState::Value,
             ('}' | ']', _) => return self.end_container(character),
             _ => return false,
         }
@@ -188,15 +187,15 @@ impl Reader {
             (Some(Container::Object { .. }), '}') | (Some(Container::Array { .. }), ']')
         );
         self.print(if character == '}' { b"}" } else { b"]" });
-        self.value_is_over();
+        self.end_value();
         matches
     }
 
-    fn value_is_over(&mut self) {
+    fn end_value(&mut self) {
         self.state = if self.open.is_empty() {
-            State::Complete
+            ReaderState::Complete
         } else {
-            State::AfterValue
+            ReaderState::AfterValue
         };
     }
 
@@ -205,13 +204,13 @@ impl Reader {
             return self.take_escape(character);
         }
         match character {
-            '"' if self.state == State::InName => {
-                self.state = State::Colon;
-                self.keep_name()
+            '"' if self.state == ReaderState::InName => {
+                self.state = ReaderState::Colon;
+                self.end_name()
             }
             '"' => {
                 self.print(b"\"");
-                self.value_is_over();
+                self.end_value();
                 true
             }
             '\\' => {
@@ -227,8 +226,8 @@ impl Reader {
         }
     }
 
-    /// Remembers a finished name; a name that occurs twice is left to the parser of the whole.
-    fn keep_name(&mut self) -> bool {
+    /// Checks a complete name; a duplicate name is left to the parser of the whole text.
+    fn end_name(&mut self) -> bool {
         let (Some(name), Some(Container::Object { names })) = (&self.name, self.open.last()) else {
             return false;
         };
@@ -264,9 +263,9 @@ impl Reader {
         true
     }
 
-    /// An escape follows or was read: blanks before it are not at the end of the text.
+    /// Shows blanks before an escape, because they are not at the end of the text.
     fn show_all(&mut self) {
-        if self.state == State::InString {
+        if self.state == ReaderState::InString {
             self.shown = self.out.len();
         }
     }
@@ -275,7 +274,7 @@ impl Reader {
         let mut buffer = [0; 4];
         let text = character.encode_utf8(&mut buffer);
         match &mut self.name {
-            Some(name) if self.state == State::InName => name.push_str(text),
+            Some(name) if self.state == ReaderState::InName => name.push_str(text),
             _ => {
                 json::append_escaped(&mut self.out, text);
                 if !character.is_whitespace() && character != '\u{feff}' {
@@ -313,10 +312,10 @@ impl Reader {
         self.print_name();
         json::append(&mut self.out, value);
         self.shown = self.out.len();
-        self.value_is_over();
+        self.end_value();
     }
 
-    /// Prints what stands before a value: a comma, a member's name.
+    /// Prints the comma and the member's name before a value.
     fn print_name(&mut self) {
         let comma = match self.open.last_mut() {
             None => false,
@@ -340,11 +339,11 @@ impl Reader {
         self.shown = self.out.len();
     }
 
-    /// Prints what closes the part shown so far.
+    /// Prints the bytes that close the part shown so far.
     fn close(&mut self, closing: &mut Vec<u8>) {
         match self.state {
-            State::InString => closing.push(b'"'),
-            State::InNumber | State::InWord => self.close_scalar(closing),
+            ReaderState::InString => closing.push(b'"'),
+            ReaderState::InNumber | ReaderState::InWord => self.close_scalar(closing),
             _ => {}
         }
         if self.out.is_empty() && closing.is_empty() {
@@ -358,10 +357,10 @@ impl Reader {
         }
     }
 
-    /// Prints an unfinished number or word as far as it means something.
+    /// Prints an incomplete number or word, if it has a value.
     fn close_scalar(&self, closing: &mut Vec<u8>) {
         let value = match self.state {
-            State::InWord => word_of(&self.pending).map(|(_, value)| value),
+            ReaderState::InWord => word_of(&self.pending).map(|(_, value)| value),
             _ => partial_number(&self.pending),
         };
         let Some(value) = value else { return };
@@ -385,7 +384,7 @@ fn is_high_surrogate(digits: &[u8]) -> bool {
     u16::from_str_radix(digits, 16).is_ok_and(|unit| matches!(unit, 0xd800..0xdc00))
 }
 
-/// The word that `text` begins, and its value.
+/// Returns the word that starts with `text`, and its value.
 fn word_of(text: &str) -> Option<(&'static str, Value)> {
     [
         ("true", Value::Bool(true)),
@@ -396,7 +395,7 @@ fn word_of(text: &str) -> Option<(&'static str, Value)> {
     .find(|(word, _)| word.starts_with(text))
 }
 
-/// A number whose exponent may be cut off; a dangling point or sign means nothing yet.
+/// Parses a number with an incomplete exponent; `None` for a trailing point or sign.
 fn partial_number(text: &str) -> Option<Value> {
     let text = text.trim_end_matches(['+', '-', 'e', 'E']);
     serde_json::from_str(text).ok()
@@ -407,16 +406,16 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn shown(arguments: &Arguments) -> Value {
+    fn shown(arguments: &PartialArguments) -> Value {
         let (head, tail) = arguments.snapshot();
         let text = [head, tail].concat();
         serde_json::from_slice(&text)
             .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&text)))
     }
 
-    /// At every prefix of `text`, what is shown is what the parser of the whole makes of it.
+    /// Checks that the arguments equal those of the lenient parser after every prefix of `text`.
     fn check(text: &str) {
-        let mut arguments = Arguments::default();
+        let mut arguments = PartialArguments::default();
         let mut so_far = String::new();
         for character in text.chars() {
             so_far.push(character);
@@ -468,7 +467,7 @@ mod tests {
             let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(characters.len() + 1)).collect();
             cuts.extend([0, characters.len()]);
             cuts.sort_unstable();
-            let mut arguments = Arguments::default();
+            let mut arguments = PartialArguments::default();
             let mut so_far = String::new();
             for pair in cuts.windows(2) {
                 let piece: String = characters[pair[0]..pair[1]].iter().collect();
@@ -480,7 +479,7 @@ mod tests {
 
         #[test]
         fn any_text_is_shown_as_json(text in any::<String>()) {
-            let mut arguments = Arguments::default();
+            let mut arguments = PartialArguments::default();
             arguments.push(&text);
             shown(&arguments);
         }

@@ -1,4 +1,4 @@
-//! Print mode and json mode: prompts in, one answer out.
+//! Print mode and json mode: run the given prompts and end.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,16 +8,16 @@ use pinion_agent::{
 use pinion_message::{Block, Message};
 use tokio::sync::{oneshot, watch};
 
-/// What is said to the agent, in order.
+/// The prompts to run, in order.
 #[derive(Debug, Default)]
 pub struct Prompts {
-    /// Texts; the first one carries the images.
+    /// The texts of the prompts.
     pub texts: Vec<String>,
-    /// Images that go with the first text.
+    /// Images of the first prompt.
     pub images: Vec<Block>,
 }
 
-/// Remembers the last answer and tells when the session has settled.
+/// Stores the last answer and reports when a prompt has ended.
 #[derive(Debug)]
 pub struct PrintListener {
     last: Mutex<Option<Arc<Message>>>,
@@ -49,7 +49,7 @@ impl Settled {
 }
 
 impl PrintListener {
-    /// A listener, and the side that learns when the session has settled.
+    /// Creates a listener, and a receiver that counts the prompts that have ended.
     pub fn new() -> (Arc<Self>, Settled) {
         let (settled, count) = watch::channel(0);
         (
@@ -61,7 +61,7 @@ impl PrintListener {
         )
     }
 
-    /// The last answer.
+    /// Returns the last answer.
     pub fn last(&self) -> Option<Arc<Message>> {
         self.last
             .lock()
@@ -85,13 +85,13 @@ impl Listener for PrintListener {
     }
 }
 
-/// Says everything in order, each when the one before has settled; how many the model was asked.
+/// Runs the prompts in order, each after the previous one has ended. Returns the number of runs.
 pub async fn ask_all(
     session: &Handle,
     prompts: Prompts,
     settled: &mut Settled,
 ) -> Result<usize, EngineError> {
-    let mut asked = 0;
+    let mut runs = 0;
     let mut images = prompts.images;
     for text in prompts.texts {
         let prompt = Command::Prompt(Prompt {
@@ -100,22 +100,22 @@ pub async fn ask_all(
         });
         let answer = ask(session, prompt).await?;
         if matches!(answer, Answer::Taken(Disposition::Handled)) {
-            // Whoever dealt with it may have started something.
+            // The hook that handled the prompt may have started a run.
             ask(session, Command::WaitForIdle).await?;
-            asked += settled.take();
+            runs += settled.take();
             continue;
         }
-        asked += 1;
+        runs += 1;
         if settled.next().await.is_none() {
             return Err(EngineError::Dropped);
         }
     }
-    Ok(asked)
+    Ok(runs)
 }
 
 async fn ask(session: &Handle, command: Command) -> Result<Answer, EngineError> {
     let (sender, answer) = oneshot::channel();
-    // The asker is waiting right below.
+    // The receiver is awaited right below.
     let reply = Reply::new(move |result| drop(sender.send(result)));
     session.send(command, reply).await;
     answer.await.unwrap_or(Err(EngineError::Dropped))

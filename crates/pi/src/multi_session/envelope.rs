@@ -1,7 +1,7 @@
-//! What a line says about itself: enough to know where it goes, and no more.
+//! Reads the members of a line that decide its route: `id`, `type` and `sessionId`.
 //!
-//! Everything else in it is skipped over, so that a line of megabytes meant for one session does not
-//! keep the others waiting; the session that gets it reads it in full.
+//! All other members are skipped, so that a line of megabytes for one session does not delay the others; the session that
+//! receives it parses it as a whole.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,17 +10,17 @@ use pinion_jsonl::InputLine;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
-use crate::response::Asked;
+use crate::response::Request;
 
 /// The members that every command may have.
 #[derive(Debug, Default)]
 pub(super) struct Envelope {
-    pub asked: Asked,
+    pub request: Request,
     pub session: Option<Value>,
 }
 
 impl Envelope {
-    /// Looks at a line; `None` if it is no object that can be read.
+    /// Reads a line; `None` if it is not a JSON object.
     pub fn of(line: &InputLine) -> Option<Self> {
         match line {
             InputLine::Complete(bytes) => pinion_jsonl::json::from_slice(bytes).ok(),
@@ -46,11 +46,11 @@ impl<'de> Visitor<'de> for Members {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Envelope, A::Error> {
         let mut envelope = Envelope::default();
-        // Of members that come twice the last one counts, as everywhere.
+        // The last of duplicate members is used, as everywhere.
         while let Some(name) = map.next_key::<Cow<'_, str>>()? {
             match &*name {
-                "id" => envelope.asked.id = Some(map.next_value()?),
-                "type" => envelope.asked.command = Some(map.next_value()?),
+                "id" => envelope.request.id = Some(map.next_value()?),
+                "type" => envelope.request.command = Some(map.next_value()?),
                 "sessionId" => envelope.session = Some(map.next_value()?),
                 _ => {
                     map.next_value::<IgnoredAny>()?;
@@ -71,16 +71,16 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_two_counts_and_the_rest_is_skipped() {
+    fn the_last_duplicate_is_used_and_other_members_are_skipped() {
         let line = r#"{"sessionId":"a","x":[{"sessionId":"b"}],"t\u0079pe":"prompt","id":[1],"sessionId":"c"}"#;
         let envelope = of(line).unwrap();
-        assert_eq!(envelope.asked.command, Some(json!("prompt")));
-        assert_eq!(envelope.asked.id, Some(json!([1])));
+        assert_eq!(envelope.request.command, Some(json!("prompt")));
+        assert_eq!(envelope.request.id, Some(json!([1])));
         assert_eq!(envelope.session, Some(json!("c")));
     }
 
     #[test]
-    fn what_is_no_object_has_no_envelope() {
+    fn a_line_that_is_not_an_object_has_no_envelope() {
         for line in ["", "1", "[]", "null", "{", r#"{"type":}"#] {
             assert!(of(line).is_none(), "{line}");
         }

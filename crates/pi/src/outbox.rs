@@ -1,4 +1,4 @@
-//! One of several streams in one queue: whose items they are, and how they are printed.
+//! The outboxes of several sessions that share one output queue.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,17 +9,17 @@ use crate::dialect::Dialect;
 use crate::outgoing::{Out, Sink};
 use crate::projection::Projection;
 
-/// What is written for one session of several. Every record begins with `"sessionId"`.
+/// The output stream of one session. Every record begins with `"sessionId"`.
 #[derive(Debug)]
-struct Lane {
+struct SessionStream {
     /// `{"sessionId":"…",`
     opening: Vec<u8>,
     dialect: Dialect,
-    /// Only the writer prints; locked for one item at a time.
+    /// Used by the writer only; locked for one item at a time.
     projection: Mutex<Projection>,
 }
 
-impl Lane {
+impl SessionStream {
     fn lock(&self) -> MutexGuard<'_, Projection> {
         self.projection
             .lock()
@@ -27,54 +27,57 @@ impl Lane {
     }
 }
 
-/// Something to write, and for which session; `None` for what belongs to none.
+/// An item to write, with the session it belongs to, if any.
 #[derive(Debug)]
 pub struct Addressed {
-    lane: Option<Arc<Lane>>,
+    stream: Option<Arc<SessionStream>>,
     out: Out,
 }
 
-/// The place where one session puts what is to be written; clones are the same place.
+/// The outbox of one session. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Outbox {
     queue: Queue<Addressed>,
-    lane: Option<Arc<Lane>>,
+    stream: Option<Arc<SessionStream>>,
 }
 
 impl Outbox {
-    /// For what belongs to no session.
+    /// Creates the outbox for lines that belong to no session.
     pub fn common(queue: Queue<Addressed>) -> Self {
-        Self { queue, lane: None }
+        Self {
+            queue,
+            stream: None,
+        }
     }
 
-    /// For the session `id`, whose events are printed in `dialect`.
+    /// Creates the outbox of the session `id`, whose events are printed in `dialect`.
     pub fn of_session(queue: Queue<Addressed>, id: &str, dialect: Dialect) -> Self {
         let mut opening = br#"{"sessionId":"#.to_vec();
         json::append(&mut opening, id);
         opening.push(b',');
-        let lane = Arc::new(Lane {
+        let stream = Arc::new(SessionStream {
             opening,
             dialect,
             projection: Mutex::new(Projection::new(dialect, Additions::None)),
         });
         Self {
             queue,
-            lane: Some(lane),
+            stream: Some(stream),
         }
     }
 
-    /// Prints further events as well. For before the first one.
+    /// Adds events to the dialect. Must be called before the first event.
     pub fn add(&self, additions: Additions) {
-        if let Some(lane) = &self.lane {
-            *lane.lock() = Projection::new(lane.dialect, additions);
+        if let Some(stream) = &self.stream {
+            *stream.lock() = Projection::new(stream.dialect, additions);
         }
     }
 }
 
 impl Sink for Outbox {
     fn push(&self, out: Out) {
-        let lane = self.lane.clone();
-        self.queue.push(Addressed { lane, out });
+        let stream = self.stream.clone();
+        self.queue.push(Addressed { stream, out });
     }
 
     fn has_room(&self) -> bool {
@@ -90,15 +93,15 @@ impl Sink for Outbox {
     }
 
     fn broken(&self) -> impl Future<Output = ()> + Send {
-        // Whoever serves all sessions looks after it.
+        // `MultiSessionRpc::serve` watches the queue for all sessions.
         std::future::pending()
     }
 }
 
 impl Outgoing for Addressed {
     fn absorb(&mut self, next: Self) -> Result<(), Self> {
-        let Self { lane, out } = next;
-        self.out.absorb(out).map_err(|out| Self { lane, out })
+        let Self { stream, out } = next;
+        self.out.absorb(out).map_err(|out| Self { stream, out })
     }
 
     fn weight(&self) -> usize {
@@ -106,30 +109,30 @@ impl Outgoing for Addressed {
     }
 
     fn same_stream(&self, other: &Self) -> bool {
-        match (&self.lane, &other.lane) {
-            (Some(lane), Some(other)) => Arc::ptr_eq(lane, other),
+        match (&self.stream, &other.stream) {
+            (Some(stream), Some(other)) => Arc::ptr_eq(stream, other),
             (None, None) => true,
             _ => false,
         }
     }
 }
 
-/// Prints what several sessions write, each in its own state.
+/// Prints the items of several sessions, each with its own projection.
 #[derive(Debug, Default)]
-pub struct Switchboard;
+pub struct MultiSessionProjection;
 
-impl Project for Switchboard {
+impl Project for MultiSessionProjection {
     type Item = Addressed;
 
     fn project(&mut self, item: Addressed, records: &mut Records) {
-        let Addressed { lane, out } = item;
-        match (lane, out) {
-            (Some(lane), out) => {
-                let mut projection = lane.lock();
-                records.with_opening(&lane.opening, |records| projection.project(out, records));
+        let Addressed { stream, out } = item;
+        match (stream, out) {
+            (Some(stream), out) => {
+                let mut projection = stream.lock();
+                records.with_opening(&stream.opening, |records| projection.project(out, records));
             }
             (None, Out::Record(line)) => records.push(&[&line]),
-            // Events happen in sessions only.
+            // Every event belongs to a session.
             (None, Out::Event { .. } | Out::Delta { .. } | Out::Printed { .. }) => {}
         }
     }
@@ -148,8 +151,8 @@ mod tests {
     use super::*;
     use crate::PiListener;
 
-    /// The text of a session's deltas, and how many there are.
-    fn said(lines: &[Value], id: &str) -> (String, usize) {
+    /// Returns the text of a session's deltas, and their number.
+    fn delta_text(lines: &[Value], id: &str) -> (String, usize) {
         let deltas = lines.iter().filter(|line| line["sessionId"] == id);
         let deltas: Vec<&str> = deltas
             .filter_map(|line| line["assistantMessageEvent"]["delta"].as_str())
@@ -158,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_alternates_merges_within_a_session_only() {
+    fn deltas_of_alternating_sessions_merge_within_each_session() {
         let queue = Queue::new(Coalesce::WhenBehind);
         let listeners = ["a", "b"].map(|id| {
             let out = Outbox::of_session(queue.clone(), id, Dialect::Modern);
@@ -187,7 +190,7 @@ mod tests {
         queue.close();
         let (mut reader, writer) = std::io::pipe().unwrap();
         let writer = OwnedFd::from(writer).into();
-        let writer = Writer::spawn(writer, Switchboard, queue).unwrap();
+        let writer = Writer::spawn(writer, MultiSessionProjection, queue).unwrap();
         let mut text = String::new();
         reader.read_to_string(&mut text).unwrap();
         writer.join();
@@ -196,7 +199,7 @@ mod tests {
             .map(|line| serde_json::from_str(line).unwrap())
             .collect();
         for (id, expected) in ["a", "b"].iter().zip(&expected) {
-            let (text, deltas) = said(&lines, id);
+            let (text, deltas) = delta_text(&lines, id);
             assert_eq!(text, *expected);
             assert!(deltas < 500, "{deltas} deltas did not merge");
         }

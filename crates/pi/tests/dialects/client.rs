@@ -1,4 +1,4 @@
-//! What a client knows once it has read everything.
+//! The information that a client has after it has read all lines.
 
 use std::collections::BTreeMap;
 
@@ -7,35 +7,35 @@ use pinion_message::{Block, Message};
 use pinion_pi::{Additions, Dialect};
 use serde_json::Value;
 
-/// The conversation and what became of it.
+/// The conversation and its events, as a client sees them.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub struct Knowledge {
+pub struct ClientView {
     /// Every complete message: role, content, stop reason, error.
     messages: Vec<(String, Value, Option<String>, Option<String>)>,
-    /// What was shown while answers grew: per answer and block, the text.
+    /// The streamed text of each answer and block.
     shown: BTreeMap<(usize, u64), String>,
-    /// What the ends of blocks said was complete.
+    /// The complete blocks in the ends of blocks.
     completed: Vec<Value>,
-    /// Calls: id, arguments, whether they failed, their text.
+    /// The calls: id, arguments, failure, text.
     calls: Vec<(String, Value, bool, String)>,
     /// The last partial result of a call.
     progress: BTreeMap<String, String>,
-    /// How many messages runs gave.
+    /// The number of messages that runs produced.
     produced: usize,
-    /// How many messages each finished prompt gave.
+    /// The number of messages that each finished prompt produced.
     prompts: Vec<usize>,
-    /// Summaries that were made, and whether by themselves.
+    /// The summaries; `true` for automatic ones.
     summaries: Vec<(String, bool)>,
-    /// Why summaries failed that nobody asked for.
+    /// The errors of automatic compactions.
     failures: Vec<String>,
-    /// What else went wrong.
+    /// The errors outside the conversation.
     faults: Vec<String>,
-    /// Pauses before a request was made again.
+    /// The number of pauses before a retry.
     retries: usize,
     names: Vec<String>,
 }
 
-impl Knowledge {
+impl ClientView {
     pub fn of_events(events: &[Event]) -> Self {
         let mut known = Self::default();
         let mut answers = 0;
@@ -93,8 +93,8 @@ impl Knowledge {
         known
     }
 
-    /// Without what this dialect leaves to commands, as `docs/pi.md` says.
-    pub fn as_far_as_told_in(&self, dialect: Dialect, additions: Additions) -> Self {
+    /// Removes everything that this dialect reports only through commands; see `docs/pi.md`.
+    pub fn as_reported_in(&self, dialect: Dialect, additions: Additions) -> Self {
         let mut known = self.clone();
         match (dialect, additions) {
             (Dialect::Early, _) => {
@@ -106,7 +106,7 @@ impl Knowledge {
             (Dialect::Classic, Additions::None) => {
                 known.prompts.clear();
                 known.names.clear();
-                // Whoever asks for a summary gets it in the response.
+                // A requested summary is in the response.
                 known.summaries.retain(|(_, auto)| *auto);
             }
             (Dialect::Modern, _) => {}
@@ -210,8 +210,8 @@ impl Knowledge {
     }
 }
 
-/// Both copies of the answer so far show what has been streamed.
-fn assert_repeats(known: &Knowledge, answers: usize, line: &Value) {
+/// Checks that both copies of the answer so far equal the streamed text.
+fn assert_repeats(known: &ClientView, answers: usize, line: &Value) {
     let partial = &line["assistantMessageEvent"]["partial"];
     assert_eq!(partial, &line["message"]);
     let index = line["assistantMessageEvent"]["contentIndex"]
