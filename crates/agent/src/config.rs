@@ -219,15 +219,15 @@ pub trait Models: Send + Sync {
     fn access(&self, model: &Model) -> BoxFuture<'static, Result<Authorization, String>>;
     /// Returns the provider of `model`.
     fn provider(&self, model: &Model) -> Arc<dyn Provider>;
-    /// Checks that `model` has credentials, without running a command that would fetch them. The error is a sentence for
-    /// the user.
+    /// Checks that `model` has credentials, without running a command that would fetch them. The error is a sentence
+    /// for the user.
     fn check_credentials(&self, model: &Model) -> Result<(), String>;
 }
 
 /// Stores the user's choices for the next start.
 pub trait Preferences: Send + Sync {
-    /// Stores `changes` (dotted path, value), before it returns if that takes little time: the command that made them is
-    /// answered after the call. Must not block for long; failures are not reported to the engine.
+    /// Stores `changes` (dotted path, value), before it returns if that takes little time: the command that made them
+    /// is answered after the call. Must not block for long; failures are not reported to the engine.
     fn remember(&self, changes: Vec<(&'static str, Option<Value>)>);
 }
 

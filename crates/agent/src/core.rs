@@ -157,8 +157,8 @@ impl Core {
         }
     }
 
-    /// Emits the start of a message, appends it to the session file and the conversation, and emits its end. Returns the
-    /// message, which hooks may have changed.
+    /// Emits the start of a message, appends it to the session file and the conversation, and emits its end. Returns
+    /// the message, which hooks may have changed.
     pub async fn append_message(
         &self,
         message: Arc<Message>,

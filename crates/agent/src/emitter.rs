@@ -1,7 +1,7 @@
 //! Sends events to the hooks of a session and then to its listeners.
 //!
-//! Without hooks, emitting is a function call. With hooks, the events of a run wait in a queue until the hooks have handled
-//! each of them; the run continues meanwhile, unless it calls [`Emitter::drained`].
+//! Without hooks, emitting is a function call. With hooks, the events of a run wait in a queue until the hooks have
+//! handled each of them; the run continues meanwhile, unless it calls [`Emitter::drained`].
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -123,8 +123,8 @@ impl Emitter {
         }
     }
 
-    /// Sends each queued event to the hooks and, when they have handled it, to the listeners. Once `stop` is cancelled, only
-    /// the listeners receive events. Ends when `over` is cancelled.
+    /// Sends each queued event to the hooks and, when they have handled it, to the listeners. Once `stop` is cancelled,
+    /// only the listeners receive events. Ends when `over` is cancelled.
     pub async fn serve_hook_queue(
         &self,
         mut end: HookQueueReceiver,

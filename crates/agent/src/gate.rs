@@ -1,7 +1,7 @@
 //! The gate: decides about each tool call of the model.
 //!
-//! The engine asks it last, after the hooks, with the arguments that the tool will get. It stops waiting when the run is
-//! aborted, so the future of a decision must be safe to drop.
+//! The engine asks it last, after the hooks, with the arguments that the tool will get. It stops waiting when the run
+//! is aborted, so the future of a decision must be safe to drop.
 
 use std::panic::AssertUnwindSafe;
 use std::path::Path;

@@ -14,8 +14,8 @@ use crate::error::QUEUE_LIMIT;
 use crate::session::PendingCommand;
 use crate::{Answer, Command, Delivery, EngineError, Event, Reply};
 
-/// Access to a session that does not prevent its end. After the session has ended, reads return nothing and changes fail
-/// with [`EngineError::Dropped`].
+/// Access to a session that does not prevent its end. After the session has ended, reads return nothing and changes
+/// fail with [`EngineError::Dropped`].
 #[derive(Clone)]
 pub struct SessionApi {
     core: Weak<Core>,
@@ -167,8 +167,8 @@ impl SessionApi {
         Ok(())
     }
 
-    /// Restores the tools of [`Config`](crate::Config) and adds `extra`. `active` names the active ones; `None` activates the
-    /// default tools and `extra`.
+    /// Restores the tools of [`Config`](crate::Config) and adds `extra`. `active` names the active ones; `None`
+    /// activates the default tools and `extra`.
     pub fn reset_tools(
         &self,
         extra: Vec<Arc<dyn Tool>>,

@@ -106,8 +106,8 @@ pub trait Hooks: Send + Sync {
     fn leaving<'a>(&'a self, change: &'a Replacement, target: Option<PathBuf>)
     -> BoxFuture<'a, ()>;
 
-    /// Another session has replaced the previous one; `origin` requested it. Returns when the hooks of the new session have
-    /// started.
+    /// Another session has replaced the previous one; `origin` requested it. Returns when the hooks of the new session
+    /// have started.
     fn entered<'a>(
         &'a self,
         change: &'a Replacement,
@@ -155,7 +155,8 @@ pub trait Hooks: Send + Sync {
     /// Returns when the hooks have received every call so far. They may still be working on it.
     fn caught_up(&self) -> BoxFuture<'_, ()>;
 
-    /// Returns a future that runs the hook command `name`; `None` if there is none. `arguments` is the text after the name.
+    /// Returns a future that runs the hook command `name`; `None` if there is none. `arguments` is the text after the
+    /// name.
     fn command(&self, name: &str, arguments: &str) -> Option<BoxFuture<'static, ()>>;
 
     /// The session ends. Returns when every hook has stopped.

@@ -1,7 +1,8 @@
 //! The engine: a task that owns one session, receives commands and emits numbered events.
 //!
 //! It runs the loop of model and tools, holds the queues, retries, compacts, and writes each entry to the session file
-//! before it emits the event for it. It names no protocol: fronts turn lines into [`Command`]s and [`Event`]s into lines.
+//! before it emits the event for it. It names no protocol: fronts turn lines into [`Command`]s and [`Event`]s into
+//! lines.
 
 #![warn(missing_docs)]
 

@@ -219,8 +219,8 @@ impl Core {
         }
     }
 
-    /// Returns the prompts of a run after a compaction: none if the conversation waits for an answer, otherwise the queued
-    /// messages. `None` if everything is answered and nothing is queued.
+    /// Returns the prompts of a run after a compaction: none if the conversation waits for an answer, otherwise the
+    /// queued messages. `None` if everything is answered and nothing is queued.
     fn continuation(&self) -> Option<Vec<Arc<Message>>> {
         let answered = matches!(
             self.state().messages.last().map(|message| &**message),
@@ -347,7 +347,8 @@ impl Core {
         }
     }
 
-    /// Reports whether `answer` is older than the newest compaction, so that its token count does not describe the context.
+    /// Reports whether `answer` is older than the newest compaction, so that its token count does not describe the
+    /// context.
     fn predates_compaction(
         &self,
         store: &pinion_session::Store,

@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use crate::core::Core;
 use crate::{Answer, Command, EngineError, Event, ForkPosition, Replacement};
 
-/// Time limit of an export and of opening or writing another session. A mount that does not answer would block them without
-/// end.
+/// Time limit of an export and of opening or writing another session. A mount that does not answer would block them
+/// without end.
 const FILE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The session that will replace the current one.
@@ -312,7 +312,8 @@ impl Core {
     }
 }
 
-/// Writes the file of a session that was made from the current one. A cancelled call writes nothing if it has not begun to.
+/// Writes the file of a session that was made from the current one. A cancelled call writes nothing if it has not begun
+/// to.
 async fn save(unsaved: UnsavedSession, cancel: &CancellationToken) -> Result<Store, EngineError> {
     let cancelled = cancel.clone();
     let saving = move || (!cancelled.is_cancelled()).then(|| unsaved.save());

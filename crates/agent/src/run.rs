@@ -104,7 +104,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Runs until the model makes no more calls, a request fails or the run is aborted. The caller emits the end of the run.
+    /// Runs until the model makes no more calls, a request fails or the run is aborted. The caller emits the end of the
+    /// run.
     pub async fn execute(mut self, prompts: Vec<Arc<Message>>) -> RunEnd {
         self.core.set_phase(Phase::Running);
         self.core.emit(Event::AgentStart);
@@ -174,8 +175,9 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Sends the end of a turn and waits for the hooks, because messages that they queue now belong to this run. If hooks
-    /// also filter the context, the listeners receive the event later, after the context of the next turn is made.
+    /// Sends the end of a turn and waits for the hooks, because messages that they queue now belong to this run. If
+    /// hooks also filter the context, the listeners receive the event later, after the context of the next turn is
+    /// made.
     async fn send_turn_end(&self, turn_end: &Event) -> TurnEndSent {
         if self.core.hook(Moment::Context).is_none() || self.core.hook(Moment::TurnEnd).is_none() {
             self.core.emit(turn_end.clone());
@@ -239,7 +241,8 @@ impl<'a> Run<'a> {
         let fits = answer.is_some_and(|answer| !is_overflow(answer, window));
         if !failed {
             let mut state = self.core.state();
-            // Without the test for `fits`, a model that answers in spite of an overflow would be asked again without end.
+            // Without the test for `fits`, a model that answers in spite of an overflow would be asked again without
+            // end.
             state.overflow_handled &= !fits;
             let attempt = std::mem::take(&mut state.retry_attempt);
             drop(state);

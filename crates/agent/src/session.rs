@@ -1,8 +1,8 @@
 //! The actor: one task that owns a session, receives commands and does one piece of work at a time.
 //!
-//! The run is a future that the task polls together with its inbox, so most commands are answered at once, also while a run
-//! is active. Commands that need the session for themselves (a new session, a manual compaction) stop the run and wait for
-//! its end.
+//! The run is a future that the task polls together with its inbox, so most commands are answered at once, also while a
+//! run is active. Commands that need the session for themselves (a new session, a manual compaction) stop the run and
+//! wait for its end.
 
 mod admission;
 mod exclusive;
@@ -34,7 +34,8 @@ use crate::{Answer, Command, Config, Delivery, EngineError, Navigation, Reply, S
 
 /// Time for the current work to end when the session is stopped; then it is dropped.
 const STOP_GRACE: Duration = Duration::from_millis(600);
-/// Time for the last flush of the session file to its disk. Its entries were written before; only power loss could take them.
+/// Time for the last flush of the session file to its disk. Its entries were written before; only power loss could take
+/// them.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(10);
 /// Limit on the commands in the inbox; senders wait above it.
 const INBOX_LIMIT: usize = 256;
@@ -436,7 +437,8 @@ impl Actor {
         }
     }
 
-    /// Answers waiting prompts, compactions and navigations with an error: an abort stops them as well as the current work.
+    /// Answers waiting prompts, compactions and navigations with an error: an abort stops them as well as the current
+    /// work.
     fn refuse_waiting(&mut self) {
         for waiting in std::mem::take(&mut self.waiting) {
             match waiting {

@@ -1,7 +1,7 @@
 //! The session tree as nested JSON.
 //!
-//! A conversation is a chain of entries, so the tree is as deep as the session is long. It is printed with a stack of open
-//! nodes instead of recursion.
+//! A conversation is a chain of entries, so the tree is as deep as the session is long. It is printed with a stack of
+//! open nodes instead of recursion.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,10 +1,9 @@
 //! Prints events as lines of the classic dialect (pi 0.52).
 //!
-//! An update is, for example,
-//! `{"type":"message_update","assistantMessageEvent":{"type":"text_delta","contentIndex":0,
-//! "delta":"Hel","partial":{…}},"message":{…}}`. `partial` and `message` are the answer so far.
-//! Events that pi 0.52 does not have are left out, unless extensions are loaded: extensions are written for pi 0.73, and so
-//! are the clients that use them.
+//! An update is, for example, `{"type":"message_update","assistantMessageEvent":{"type":"text_delta","contentIndex":0,
+//! "delta":"Hel","partial":{…}},"message":{…}}`. `partial` and `message` are the answer so far. Events that pi 0.52
+//! does not have are left out, unless extensions are loaded: extensions are written for pi 0.73, and so are the clients
+//! that use them.
 
 use pinion_agent::{CompactionReason, Event};
 use pinion_jsonl::{Records, json};

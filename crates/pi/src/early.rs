@@ -1,7 +1,8 @@
 //! The early protocol (pi 0.12 and 0.13): three commands, events only.
 //!
-//! Commands get no response; failures are `error` events. A prompt produces one `agent_start` and one `agent_end`: retries and
-//! other continuations, which later releases added, are part of one run, and `agent_end` is sent when the session is idle.
+//! Commands get no response; failures are `error` events. A prompt produces one `agent_start` and one `agent_end`:
+//! retries and other continuations, which later releases added, are part of one run, and `agent_end` is sent when the
+//! session is idle.
 
 mod attachments;
 pub(crate) mod commands;

@@ -1,7 +1,7 @@
 //! The pi front: translates between pi's protocols and the engine.
 //!
-//! `decode` turns a line into a command, and [`Projection`] turns events and responses into lines. The RPC loop, json mode
-//! and print mode combine them. The front holds no state of the session; the engine does.
+//! `decode` turns a line into a command, and [`Projection`] turns events and responses into lines. The RPC loop, json
+//! mode and print mode combine them. The front holds no state of the session; the engine does.
 
 mod answers;
 mod classic;

@@ -1,7 +1,7 @@
 //! The lines of events in all dialects, except updates of a streamed answer, which the dialects assemble from slices.
 //!
-//! Each line is a JSON object with a `type`; members are in the order in which pi prints them. `x-since` and `x-until` name the
-//! first and the last dialect that has a line or a member (`schema.rs`).
+//! Each line is a JSON object with a `type`; members are in the order in which pi prints them. `x-since` and `x-until`
+//! name the first and the last dialect that has a line or a member (`schema.rs`).
 
 use pinion_agent::{CompactionReason, CompactionResult, Event, SummaryPurpose, ToolOutput};
 use pinion_jsonl::{Records, json};

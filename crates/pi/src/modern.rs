@@ -2,8 +2,8 @@
 //!
 //! An update carries only the delta, for example
 //! `{"type":"message_update","usage":{…},"assistantMessageEvent":{"type":"text_delta",
-//! "contentIndex":0,"delta":"Hel"}}`, so the output is linear in the length of the answer. `usage` is the provider's count so
-//! far. The `message_end` that follows has the whole answer.
+//! "contentIndex":0,"delta":"Hel"}}`, so the output is linear in the length of the answer. `usage` is the provider's
+//! count so far. The `message_end` that follows has the whole answer.
 
 use pinion_agent::Event;
 use pinion_jsonl::{Records, json};

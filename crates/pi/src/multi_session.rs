@@ -54,8 +54,8 @@ pub struct OpenedSession {
     pub serve: ServeSession,
 }
 
-/// Serves a session until its end. It receives its lines from the first channel; when that closes, it ends after its current
-/// work. When the sender of the second channel is dropped, it stops at once.
+/// Serves a session until its end. It receives its lines from the first channel; when that closes, it ends after its
+/// current work. When the sender of the second channel is dropped, it stops at once.
 pub type ServeSession =
     Box<dyn FnOnce(mpsc::Receiver<Input>, oneshot::Receiver<()>) -> BoxFuture<'static, ()> + Send>;
 

@@ -78,8 +78,8 @@ pub enum Out {
     },
 }
 
-/// The request id of one command, if it has one. Two commands may have the same id; they are distinguished by the address
-/// of this value.
+/// The request id of one command, if it has one. Two commands may have the same id; they are distinguished by the
+/// address of this value.
 #[derive(Debug)]
 pub struct CommandId(pub(crate) Option<Value>);
 

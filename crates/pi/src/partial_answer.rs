@@ -1,8 +1,8 @@
 //! The streamed answer as JSON that is only appended to.
 //!
-//! Every classic update repeats the whole answer twice. Printing it again each time would take time quadratic in its length.
-//! Instead each block's JSON is stored up to the end of its text, an update appends the escaped delta, and a line is
-//! assembled from slices.
+//! Every classic update repeats the whole answer twice. Printing it again each time would take time quadratic in its
+//! length. Instead each block's JSON is stored up to the end of its text, an update appends the escaped delta, and a
+//! line is assembled from slices.
 
 use pinion_jsonl::json;
 use pinion_message::{AssistantMessage, Block, Message, Usage};

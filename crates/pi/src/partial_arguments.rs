@@ -1,8 +1,8 @@
 //! The arguments of a tool call while they stream, as JSON that is valid after every delta.
 //!
-//! Each update of a streamed call shows the arguments so far. Parsing the whole text again for each delta would take time
-//! quadratic in its length, so it is parsed once: complete parts are printed to a buffer that is only appended to, and a few
-//! bytes close the open parts. Text that is not plain JSON is left to the lenient parser of the whole text.
+//! Each update of a streamed call shows the arguments so far. Parsing the whole text again for each delta would take
+//! time quadratic in its length, so it is parsed once: complete parts are printed to a buffer that is only appended to,
+//! and a few bytes close the open parts. Text that is not plain JSON is left to the lenient parser of the whole text.
 
 use pinion_jsonl::json;
 use pinion_llm::parse_arguments;

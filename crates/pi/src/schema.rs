@@ -1,8 +1,8 @@
 //! The published schemas: one document per dialect, generated from the types that print and parse its lines.
 //!
-//! The document describes pinion's output; `$defs/input` describes the client's input. Types have additional keywords, which
-//! `fit.rs` interprets and removes: `x-since` and `x-until` (the dialects that have a line or a member), `x-always` (never
-//! missing there), `x-optional` and `x-suffix`.
+//! The document describes pinion's output; `$defs/input` describes the client's input. Types have additional keywords,
+//! which `fit.rs` interprets and removes: `x-since` and `x-until` (the dialects that have a line or a member),
+//! `x-always` (never missing there), `x-optional` and `x-suffix`.
 
 mod fit;
 mod sessions;

@@ -1,6 +1,6 @@
 //! Types for the schemas only, for lines and values that no type of this crate prints: assembled from slices, made by
-//! extensions, or copied unchanged. Transcripts prove that the output is valid. With `x-optional`, an `Option` is a member
-//! that may be missing.
+//! extensions, or copied unchanged. Transcripts prove that the output is valid. With `x-optional`, an `Option` is a
+//! member that may be missing.
 
 #![allow(dead_code, reason = "these types only describe schemas")]
 
@@ -19,7 +19,8 @@ use crate::wire::WireAnswer;
     extend("x-suffix" = "Event")
 )]
 pub(crate) enum UpdateLine {
-    /// The answer grows. Modern updates carry only the delta; in older ones `message` and `partial` are both the answer so far.
+    /// The answer grows. Modern updates carry only the delta; in older ones `message` and `partial` are both the answer
+    /// so far.
     MessageUpdate {
         /// The provider's count so far.
         #[schemars(extend("x-since" = "modern"))]
@@ -103,8 +104,8 @@ pub(crate) enum Growth {
     },
 }
 
-/// A question to the user (`select`, `confirm`, `input`, `editor`) or something to show, from an extension or about a tool
-/// call.
+/// A question to the user (`select`, `confirm`, `input`, `editor`) or something to show, from an extension or about a
+/// tool call.
 #[derive(JsonSchema)]
 #[schemars(
     tag = "method",

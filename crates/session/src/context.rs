@@ -122,8 +122,8 @@ impl Context {
 }
 
 impl Entry {
-    /// Returns the message that this entry adds to the conversation, before edits; see [`Edits::message_of`]. `None` if it adds
-    /// none or cannot be read.
+    /// Returns the message that this entry adds to the conversation, before edits; see [`Edits::message_of`]. `None` if
+    /// it adds none or cannot be read.
     pub fn context_message(&self) -> Option<Arc<Message>> {
         match part(self) {
             ContextPart::Message(message) => Some(message),

@@ -1,8 +1,8 @@
 //! Parses stored lines into messages, fast and with tolerance for other writers.
 //!
-//! The types of `pinion-message` describe the messages that pinion writes. Here one flat record accepts those of any version:
-//! unknown members and block types are ignored, missing ones get a default, numbers may be fractions. A flat record also
-//! avoids the buffering that a tagged enum needs.
+//! The types of `pinion-message` describe the messages that pinion writes. Here one flat record accepts those of any
+//! version: unknown members and block types are ignored, missing ones get a default, numbers may be fractions. A flat
+//! record also avoids the buffering that a tagged enum needs.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,9 +1,9 @@
 //! Syncs session files to the disk in the background.
 //!
-//! An append is a `write(2)`, which survives the end of this process in every case. For power loss, one background thread
-//! calls `fdatasync`: at most [`SYNC_INTERVAL`] after the first unsynced append, and at once on request. Appends and
-//! requests that arrive while it works share its next call. The thread starts with the first append and ends with the
-//! process.
+//! An append is a `write(2)`, which survives the end of this process in every case. For power loss, one background
+//! thread calls `fdatasync`: at most [`SYNC_INTERVAL`] after the first unsynced append, and at once on request. Appends
+//! and requests that arrive while it works share its next call. The thread starts with the first append and ends with
+//! the process.
 
 use std::fs::File;
 use std::io;

@@ -1,7 +1,7 @@
 //! `context_edit` entries, which leave a message out of the conversation or replace its content.
 //!
-//! The original stays in the file; the model, summaries and `get_messages` see the edit. An edit that cannot be parsed leaves
-//! its target out, because its writer did not want the original to be sent.
+//! The original stays in the file; the model, summaries and `get_messages` see the edit. An edit that cannot be parsed
+//! leaves its target out, because its writer did not want the original to be sent.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -60,7 +60,8 @@ impl Edits {
         }
     }
 
-    /// Returns the message that `entry` adds to the conversation. `None` if it adds none, is left out or cannot be read.
+    /// Returns the message that `entry` adds to the conversation. `None` if it adds none, is left out or cannot be
+    /// read.
     pub fn message_of(&self, entry: &Entry) -> Option<Arc<Message>> {
         self.apply(entry, entry.context_message()?)
     }

@@ -1,7 +1,7 @@
 //! One entry of the tree.
 //!
-//! An entry read from a file holds its line; the message in it is parsed on demand. An entry created in this process holds
-//! the message, which it shares with the caller.
+//! An entry read from a file holds its line; the message in it is parsed on demand. An entry created in this process
+//! holds the message, which it shares with the caller.
 
 use std::borrow::{Borrow, Cow};
 use std::fmt;
@@ -131,8 +131,8 @@ impl Entry {
         self.kind == EntryKind::Message(role)
     }
 
-    /// Returns the JSON of its line, without the newline; `null` if the file can no longer be read. A damaged line may not be
-    /// JSON; see [`Entry::shown`].
+    /// Returns the JSON of its line, without the newline; `null` if the file can no longer be read. A damaged line may
+    /// not be JSON; see [`Entry::shown`].
     pub fn json(&self) -> Cow<'_, [u8]> {
         match &self.body {
             Body::Line(line) => Cow::Borrowed(line),
@@ -167,8 +167,8 @@ impl Entry {
         }
     }
 
-    /// Returns the JSON of its line for other programs. `None` if the line is damaged: if it is not a JSON object, or lacks one
-    /// of the members that every entry has.
+    /// Returns the JSON of its line for other programs. `None` if the line is damaged: if it is not a JSON object, or
+    /// lacks one of the members that every entry has.
     pub fn shown(&self) -> Option<Box<RawValue>> {
         if self.kind == EntryKind::Damaged {
             return None;

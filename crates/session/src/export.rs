@@ -1,8 +1,9 @@
 //! Exports a session as one HTML page that works without a network.
 //!
-//! The page holds `{header, entries, leafId, systemPrompt?, tools?}` as base64 in the element `session-data`, the envelope
-//! that other viewers read too, and a small program that draws it. The program inserts text from the session only as text
-//! nodes, never as markup, and the page's content security policy forbids loading or running anything else.
+//! The page holds `{header, entries, leafId, systemPrompt?, tools?}` as base64 in the element `session-data`, the
+//! envelope that other viewers read too, and a small program that draws it. The program inserts text from the session
+//! only as text nodes, never as markup, and the page's content security policy forbids loading or running anything
+//! else.
 
 use std::path::{Path, PathBuf};
 

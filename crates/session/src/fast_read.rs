@@ -1,8 +1,9 @@
 //! Reads large intact files without parsing their messages or holding them in memory.
 //!
 //! Every writer puts the links of an entry at the head of its line. For a large file only that head is parsed, and the
-//! messages stay in the file until they are needed. At the first sign of damage this reader gives up, and the caller reads
-//! the whole file. A damaged message with an intact head is not noticed here; a background thread looks for it later.
+//! messages stay in the file until they are needed. At the first sign of damage this reader gives up, and the caller
+//! reads the whole file. A damaged message with an intact head is not noticed here; a background thread looks for it
+//! later.
 
 use std::fs::File;
 use std::io;

@@ -1,7 +1,7 @@
 //! Forks, clones and copies of sessions.
 //!
-//! Lines are copied unchanged, so unknown members survive. Label entries are not copied but written again at the end, one per
-//! labelled entry.
+//! Lines are copied unchanged, so unknown members survive. Label entries are not copied but written again at the end,
+//! one per labelled entry.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

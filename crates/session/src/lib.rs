@@ -1,8 +1,8 @@
 //! Sessions on disk.
 //!
-//! A session is a header line and a tree of entries in one append-only file of JSON lines, in pi's format: pi opens sessions
-//! of pinion and pinion opens sessions of pi. [`Store`] is one session; [`find`], [`most_recent`] and [`list`] search many;
-//! [`export`] makes an HTML page.
+//! A session is a header line and a tree of entries in one append-only file of JSON lines, in pi's format: pi opens
+//! sessions of pinion and pinion opens sessions of pi. [`Store`] is one session; [`find`], [`most_recent`] and [`list`]
+//! search many; [`export`] makes an HTML page.
 //!
 //! # What survives what
 //!
@@ -13,22 +13,22 @@
 //! | a full disk | every entry before it; later ones wait in memory and are written once there is room |
 //! | a torn or damaged file | every line that can be read; nothing is deleted, everything is reported |
 //!
-//! The file is created with the first message of a user, a command or an extension, or with the session's name: the header
-//! and all entries so far, in one write. A session without any of these leaves no file. pi creates the file with the first
-//! answer; pinion does it earlier because an entry must be on disk before its event is sent.
+//! The file is created with the first message of a user, a command or an extension, or with the session's name: the
+//! header and all entries so far, in one write. A session without any of these leaves no file. pi creates the file with
+//! the first answer; pinion does it earlier because an entry must be on disk before its event is sent.
 //!
 //! # What is read when
 //!
-//! Opening reads links, not messages. A file below 256 KiB stays in memory as a whole. Of a larger file only the heads of its
-//! lines stay in memory, and [`Store::context`] reads the messages of its path from the file. A large file with visible
-//! damage is read as a whole, like a small one; a background thread looks for damage inside the messages, and
+//! Opening reads links, not messages. A file below 256 KiB stays in memory as a whole. Of a larger file only the heads
+//! of its lines stay in memory, and [`Store::context`] reads the messages of its path from the file. A large file with
+//! visible damage is read as a whole, like a small one; a background thread looks for damage inside the messages, and
 //! [`Store::take_notices`] reports it.
 //!
 //! # One writer
 //!
 //! One process at a time writes a session: opening takes an advisory lock on the file, and a second `pinion` gets
-//! [`SessionError::Locked`] and may fork or read. Programs that do not lock can still append; their entries are preserved
-//! and appear at the next opening. On a file system without locks, opening returns a notice.
+//! [`SessionError::Locked`] and may fork or read. Programs that do not lock can still append; their entries are
+//! preserved and appear at the next opening. On a file system without locks, opening returns a notice.
 
 mod answer_totals;
 mod clock;

@@ -53,8 +53,8 @@ pub fn most_recent(directory: &Path) -> Option<PathBuf> {
 
 /// Finds the session that a user named by its path or by a prefix of its id.
 ///
-/// Of several sessions of the project the last used one is returned. An id that exists only in another project is an error
-/// that names its place.
+/// Of several sessions of the project the last used one is returned. An id that exists only in another project is an
+/// error that names its place.
 pub fn find(
     sessions_root: &Path,
     project_directory: &Path,

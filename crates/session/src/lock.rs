@@ -1,7 +1,7 @@
 //! The lock that permits one writer per session file.
 //!
-//! It is `flock` on the session file itself: it leaves no file behind, the kernel releases it when the process ends, and
-//! programs that do not lock (pi) are not affected.
+//! It is `flock` on the session file itself: it leaves no file behind, the kernel releases it when the process ends,
+//! and programs that do not lock (pi) are not affected.
 
 use std::fs::{self, File, TryLockError};
 use std::io;

@@ -1,7 +1,8 @@
 //! Converts files of old versions to the current version, in memory.
 //!
-//! Version 1 is a plain list: each entry gets an id and a parent. Version 2 calls custom messages hook messages. Entries that
-//! have an id retain it in spite of the version in the header. Lines that are unreadable or need no change are copied.
+//! Version 1 is a plain list: each entry gets an id and a parent. Version 2 calls custom messages hook messages.
+//! Entries that have an id retain it in spite of the version in the header. Lines that are unreadable or need no change
+//! are copied.
 
 use std::collections::HashSet;
 
@@ -101,7 +102,8 @@ fn changed(
     Some(object)
 }
 
-/// Replaces the index of the first kept entry in a version 1 compaction by an id. The index counts records; the header is 0.
+/// Replaces the index of the first kept entry in a version 1 compaction by an id. The index counts records; the header
+/// is 0.
 fn name_kept_entry(object: &mut Map<String, Value>, ids: &[EntryId]) {
     let Some(index) = object.shift_remove("firstKeptEntryIndex") else {
         return;

@@ -31,9 +31,9 @@ use crate::{Header, Notice, SessionError, clock};
 impl Store {
     /// Opens the session at `path` for writing and locks it.
     ///
-    /// A missing file becomes a new session stored there. `fallback_cwd` is used if the session has no working directory.
-    /// Fails with [`SessionError::Locked`] while another `pinion` has the session open; see [`Store::open_read_only`]. Use
-    /// [`Store::reload`] to read a session again that this process has open.
+    /// A missing file becomes a new session stored there. `fallback_cwd` is used if the session has no working
+    /// directory. Fails with [`SessionError::Locked`] while another `pinion` has the session open; see
+    /// [`Store::open_read_only`]. Use [`Store::reload`] to read a session again that this process has open.
     pub fn open(path: &Path, fallback_cwd: &Path) -> Result<Opened, SessionError> {
         let mut notices = Vec::new();
         let session_file = match SessionFile::open(path, &mut notices) {
@@ -101,16 +101,16 @@ impl Store {
         Ok(Opened { store, notices })
     }
 
-    /// Reads the first byte of a file. A mount that does not answer then blocks the caller's thread, not the one that calls
-    /// [`Store::reload`] afterwards. Failures are reported by that call.
+    /// Reads the first byte of a file. A mount that does not answer then blocks the caller's thread, not the one that
+    /// calls [`Store::reload`] afterwards. Failures are reported by that call.
     pub fn probe(path: &Path) {
         if let Ok(mut file) = pinion_files::open(path) {
             let _ = file.read(&mut [0; 1]);
         }
     }
 
-    /// Reads the session's file again, as [`Store::open`] does, without releasing the lock. A session without a file does not
-    /// change.
+    /// Reads the session's file again, as [`Store::open`] does, without releasing the lock. A session without a file
+    /// does not change.
     pub fn reload(self) -> Result<Opened, SessionError> {
         let mut old = self;
         let notices = old.take_notices();

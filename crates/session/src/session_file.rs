@@ -1,7 +1,7 @@
 //! The session file: created late, locked, and extended by one `write` per append.
 //!
-//! After a failed write the file ends with its last complete line again, and the next append writes all missing entries.
-//! Another program may append to the same file.
+//! After a failed write the file ends with its last complete line again, and the next append writes all missing
+//! entries. Another program may append to the same file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -168,8 +168,8 @@ impl SessionFile {
 
     /// Replaces the whole content by writing a second file and renaming it, so that the file is never incomplete.
     ///
-    /// If the path is a symbolic link, its target is replaced and the link stays. Fails if the path no longer leads to the
-    /// regular file that is open.
+    /// If the path is a symbolic link, its target is replaced and the link stays. Fails if the path no longer leads to
+    /// the regular file that is open.
     pub(crate) fn replace(self, content: &[u8]) -> Result<Self, SessionError> {
         let fail = || SessionError::io("rewrite", &self.path);
         let target = pinion_files::locate(&self.path).map_err(fail())?.path;

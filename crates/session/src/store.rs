@@ -65,8 +65,8 @@ pub struct Opened {
 }
 
 impl Store {
-    /// Creates a session. Its path is fixed at once; the file is created with the first entry that does not select a model or
-    /// a thinking level.
+    /// Creates a session. Its path is fixed at once; the file is created with the first entry that does not select a
+    /// model or a thinking level.
     pub fn create(options: NewSession) -> Result<Self, SessionError> {
         let NewSession {
             cwd,
@@ -169,8 +169,8 @@ impl Store {
     /// Appends an entry after the leaf and makes it the leaf.
     ///
     /// Once the session has a file, the entry is in it when this returns. If it cannot be written, the error is
-    /// [`SessionError::NotSaved`]: the entry is nevertheless part of the session, the file ends with its last complete entry,
-    /// and the next append tries again.
+    /// [`SessionError::NotSaved`]: the entry is nevertheless part of the session, the file ends with its last complete
+    /// entry, and the next append tries again.
     pub fn append(&mut self, entry: NewEntry) -> Result<EntryId, SessionError> {
         if let SessionLocation::ReadOnly(path) = &self.location {
             return Err(SessionError::ReadOnly { path: path.clone() });

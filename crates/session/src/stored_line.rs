@@ -9,8 +9,8 @@ use bytes::Bytes;
 
 use crate::entry::{Body, Entry};
 
-/// The position of a line in an append-only file. The file stays open, so the line is readable after the file was moved or
-/// removed.
+/// The position of a line in an append-only file. The file stays open, so the line is readable after the file was moved
+/// or removed.
 #[derive(Debug, Clone)]
 pub(crate) struct StoredLine {
     pub(crate) source: Arc<File>,
@@ -106,8 +106,8 @@ const GAP_LIMIT: u64 = 4096;
 
 /// Reads adjacent lines in one chunk.
 ///
-/// Takes as many lines from the front of `lines` as the chunk holds and calls `each` for them in order. Does not call `each`
-/// if the chunk cannot be read.
+/// Takes as many lines from the front of `lines` as the chunk holds and calls `each` for them in order. Does not call
+/// `each` if the chunk cannot be read.
 fn read_chunk<'a>(
     lines: impl Iterator<Item = &'a StoredLine> + Clone,
     buffer: &mut Vec<u8>,

@@ -120,7 +120,8 @@ impl Tree {
         self.entries.last().map(|entry| &entry.id)
     }
 
-    /// Returns the entries from the root to `leaf`. The path starts later if a parent is missing or the links form a circle.
+    /// Returns the entries from the root to `leaf`. The path starts later if a parent is missing or the links form a
+    /// circle.
     pub(crate) fn path_to(&self, leaf: &str) -> Vec<&Entry> {
         let mut path = Vec::new();
         let mut next = self.get(leaf);
@@ -160,7 +161,8 @@ impl Tree {
         self.name.as_deref()
     }
 
-    /// Reports whether an entry exists that does not select a model or a thinking level. Only then the session gets a file.
+    /// Reports whether an entry exists that does not select a model or a thinking level. Only then the session gets a
+    /// file.
     pub(crate) fn is_used(&self) -> bool {
         self.used > 0
     }

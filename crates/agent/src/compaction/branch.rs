@@ -194,8 +194,8 @@ fn abandoned_messages(store: &Store, to: &str) -> Vec<Arc<Message>> {
         .collect()
 }
 
-/// Returns the newest messages that fit into `budget` tokens, in order. A summary may exceed the budget if less than nine
-/// tenths of it are used.
+/// Returns the newest messages that fit into `budget` tokens, in order. A summary may exceed the budget if less than
+/// nine tenths of it are used.
 fn newest_within(messages: Vec<Arc<Message>>, budget: u64) -> Vec<Arc<Message>> {
     let mut used = 0;
     let mut kept = Vec::new();

@@ -1,7 +1,7 @@
 //! The macro that makes types from a table of commands.
 
-/// Makes `Name` from rows `Variant "word" { member: Type, … } -> Data;`. Members that may be missing are options. A command
-/// without data has no arrow.
+/// Makes `Name` from rows `Variant "word" { member: Type, … } -> Data;`. Members that may be missing are options. A
+/// command without data has no arrow.
 macro_rules! commands {
     ($(
         $(#[$about:meta])*

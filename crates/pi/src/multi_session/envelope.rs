@@ -1,7 +1,7 @@
 //! Reads the members of a line that decide its route: `id`, `type` and `sessionId`.
 //!
-//! All other members are skipped, so that a line of megabytes for one session does not delay the others; the session that
-//! receives it parses it as a whole.
+//! All other members are skipped, so that a line of megabytes for one session does not delay the others; the session
+//! that receives it parses it as a whole.
 
 use std::borrow::Cow;
 use std::fmt;

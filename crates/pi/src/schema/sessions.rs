@@ -1,5 +1,5 @@
-//! The schema of the additions of `--multi-session` to a dialect: three commands, their responses, the end of a session, and
-//! the `sessionId` in every other line.
+//! The schema of the additions of `--multi-session` to a dialect: three commands, their responses, the end of a
+//! session, and the `sessionId` in every other line.
 
 use schemars::JsonSchema;
 use schemars::generate::{Contract, SchemaSettings};
