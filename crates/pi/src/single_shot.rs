@@ -25,7 +25,7 @@ pub struct PrintListener {
     settled: watch::Sender<usize>,
 }
 
-/// Reports each time that a session has settled. A count, so that it takes no memory while nobody looks.
+/// Reports each time that a session has settled. It is a count, so that it takes no memory while it is not read.
 #[derive(Debug)]
 pub struct Settled {
     count: watch::Receiver<usize>,
