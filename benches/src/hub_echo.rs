@@ -22,7 +22,7 @@ fn main() -> ExitCode {
     let done = match std::env::args().nth(1).as_deref() {
         Some("clip") => clip(),
         // What watches over the clips is this program too.
-        Some(pinion_tools::GUARDIAN_ARGUMENT) => pinion_tools::guardian_main(),
+        Some(pinion_process::GUARDIAN_ARGUMENT) => pinion_process::guardian_main(),
         Some(directory) => serve(Path::new(directory)),
         None => Err("usage: hub-echo DIRECTORY | hub-echo clip".into()),
     };

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use pinion_tools::{Environment, Exit, Launch, Running};
+use pinion_process::{Environment, Exit, Launch, Running};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::task::JoinHandle;
@@ -251,7 +251,7 @@ pub(crate) async fn process(
         stdout: Some(their_stdout.into()),
         stderr: Some(their_stderr.into()),
     };
-    let running = pinion_tools::launch(launch).await?;
+    let running = pinion_process::launch(launch).await?;
     let stdin = Sender::from_owned_fd(OwnedFd::from(stdin))?;
     let stderr = Receiver::from_owned_fd(OwnedFd::from(stderr))?;
     Ok(StartedChild {

@@ -115,8 +115,8 @@ fn the_client_from_pypi_in_both_eras() {
 }
 
 async fn mount(words: Vec<std::ffi::OsString>) {
-    let arguments = vec![pinion_tools::GUARDIAN_ARGUMENT.into()];
-    pinion_tools::set_guardian(PROBE.into(), arguments);
+    let arguments = vec![pinion_process::GUARDIAN_ARGUMENT.into()];
+    pinion_process::set_guardian(PROBE.into(), arguments);
     let target = Target::Command {
         words,
         directory: std::env::temp_dir(),

@@ -38,8 +38,8 @@ fn quick() -> MountLimits {
 fn mounted(target: Target) -> Mount {
     static GUARDIAN: Once = Once::new();
     GUARDIAN.call_once(|| {
-        let arguments = vec![pinion_tools::GUARDIAN_ARGUMENT.into()];
-        pinion_tools::set_guardian(PROBE.into(), arguments);
+        let arguments = vec![pinion_process::GUARDIAN_ARGUMENT.into()];
+        pinion_process::set_guardian(PROBE.into(), arguments);
     });
     let config = MountConfig {
         limits: quick(),

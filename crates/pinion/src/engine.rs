@@ -112,7 +112,7 @@ pub(crate) async fn build(
     if let Some(family) = &conversation.family {
         shell
             .env
-            .push((pinion_tools::FAMILY.into(), family.clone()));
+            .push((pinion_process::FAMILY.into(), family.clone()));
     }
     let ground = Ground {
         dirs: dirs.clone(),

@@ -253,7 +253,7 @@ fn execute(
                 _ = ending.signalled() => {
                     // A second signal does not wait for children to end by themselves.
                     if stop.reason().is_some() {
-                        let _ = tokio::task::spawn_blocking(pinion_tools::kill_all).await;
+                        let _ = tokio::task::spawn_blocking(pinion_process::kill_all).await;
                     }
                     stop.set(StopReason::Interrupted);
                 }
@@ -269,7 +269,7 @@ fn execute(
             }
         }
     });
-    pinion_tools::kill_all();
+    pinion_process::kill_all();
     if let Some(table) = &ticking {
         table.finish(match in_short(arguments, &stdout) && report.is_ok() {
             true => LastPicture::Goes,

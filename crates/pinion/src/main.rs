@@ -46,8 +46,8 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = arguments
         .map(|argument| argument.to_string_lossy().into_owned())
         .collect();
-    if arguments.first().map(String::as_str) == Some(pinion_tools::GUARDIAN_ARGUMENT) {
-        pinion_tools::guardian_main();
+    if arguments.first().map(String::as_str) == Some(pinion_process::GUARDIAN_ARGUMENT) {
+        pinion_process::guardian_main();
     }
     if arguments.first().map(String::as_str) == Some(pinion_filter::FILTER_ARGUMENT) {
         descriptors::limit_memory(pinion_filter::MEMORY_LIMIT);

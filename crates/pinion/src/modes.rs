@@ -174,7 +174,7 @@ fn conclude<T: Outgoing>(
     writer: Writer,
     end: End,
 ) -> ExitCode {
-    pinion_tools::kill_all();
+    pinion_process::kill_all();
     preferences.flush();
     queue.close();
     let (end, written) = match end {

@@ -55,7 +55,7 @@ fn conclude<T: Outgoing>(
     writer: Writer,
     end: End,
 ) -> ExitCode {
-    pinion_tools::kill_all();
+    pinion_process::kill_all();
     queue.close();
     let end = match end {
         End::Done | End::Failed => match last_words(&runtime, &mut ending, writer) {
@@ -73,7 +73,7 @@ fn conclude<T: Outgoing>(
 
 /// Leaves nothing running.
 fn leave(runtime: Runtime, end: End) -> ExitCode {
-    pinion_tools::kill_all();
+    pinion_process::kill_all();
     // Threads that still wait for something must not keep the process.
     runtime.shutdown_background();
     end.exit_code()

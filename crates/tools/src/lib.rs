@@ -45,10 +45,6 @@ pub use edit::edit_bytes;
 pub use fault::in_node_words;
 pub use image::{NoImage, prepare_image};
 pub use path::{resolve as resolve_path, resolve_existing as resolve_existing_path};
-pub use pinion_process::{
-    Environment, Exit, FAMILY, GUARDIAN_ARGUMENT, Launch, Running, guardian_main, kill_all,
-    kill_family, launch, set_guardian,
-};
 pub use read::{ReadImages, read_bytes};
 pub use settings::ToolSettings;
 pub use shell::{Follower, ShellOptions, ShellOutcome, run_shell};

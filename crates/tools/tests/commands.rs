@@ -310,5 +310,5 @@ async fn a_background_job_does_not_hold_up_the_answer() {
         .text("bash", command("sleep 300 & echo started"))
         .await;
     assert_eq!(shown, "started\n");
-    pinion_tools::kill_all();
+    pinion_process::kill_all();
 }

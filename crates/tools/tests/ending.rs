@@ -213,7 +213,7 @@ async fn an_abort_ends_what_the_command_started() {
         if !command.contains("env -i") {
             tag.wait_for(0);
         }
-        pinion_tools::kill_all();
+        pinion_process::kill_all();
         tag.wait_for(0);
     }
 }
@@ -271,7 +271,7 @@ async fn a_good_command_may_leave_a_server_behind_until_the_end() {
         place.text("bash", json!({"command": "true"})).await;
     }
     assert_eq!(tag.count(), 1);
-    pinion_tools::kill_all();
+    pinion_process::kill_all();
     assert_eq!(tag.count(), 0);
     assert_eq!(
         place.text("bash", json!({"command": "echo again"})).await,
@@ -361,12 +361,12 @@ async fn a_command_that_kills_its_guardian_runs_once_and_the_next_one_works() {
 #[tokio::test]
 async fn without_a_guardian_commands_still_run_and_end() {
     let place = Place::new(&[]);
-    pinion_tools::set_guardian("/bin/false".into(), Vec::new());
+    pinion_process::set_guardian("/bin/false".into(), Vec::new());
     assert_eq!(
         place.text("bash", json!({"command": "echo hello"})).await,
         "hello\n"
     );
-    pinion_tools::kill_all();
+    pinion_process::kill_all();
     let (tag, place) = (Tag::new(), Place::new(&[]));
     let line = format!(
         "(setsid sh -c 'sleep {0} & sleep {0} &' &); sleep {0}",
@@ -400,10 +400,10 @@ async fn a_command_gets_no_descriptor_of_ours() {
     let inheritable = nix::unistd::dup(&file).unwrap();
     let place = Place::new(&[]);
     for guardian in [PROBE, "/bin/false"] {
-        pinion_tools::kill_all();
-        pinion_tools::set_guardian(
+        pinion_process::kill_all();
+        pinion_process::set_guardian(
             guardian.into(),
-            vec![pinion_tools::GUARDIAN_ARGUMENT.into()],
+            vec![pinion_process::GUARDIAN_ARGUMENT.into()],
         );
         let line = "for name in /proc/$$/fd/*; do readlink $name; done; true";
         let shown = place.text("bash", json!({"command": line})).await;

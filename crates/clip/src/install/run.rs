@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use pinion_tools::{Environment, Exit, Launch};
+use pinion_process::{Environment, Exit, Launch};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 
@@ -27,7 +27,7 @@ pub(super) async fn run(
     let wrong = |error: io::Error| ClipError::io(doing, &error);
     let (output, their_output) = io::pipe().map_err(wrong)?;
     let (errors, their_errors) = io::pipe().map_err(wrong)?;
-    let mut running = pinion_tools::launch(Launch {
+    let mut running = pinion_process::launch(Launch {
         words,
         directory: directory.to_owned(),
         variables,

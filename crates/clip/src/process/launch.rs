@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use pinion_tools::{Environment, Launch, Running};
+use pinion_process::{Environment, Launch, Running};
 use tokio::net::unix::pipe::{Receiver, Sender};
 
 use crate::clip::{ClipConfig, Issued, Token};
@@ -84,7 +84,7 @@ async fn spawn(
         stderr: Some(their_stderr.into()),
     };
     Ok(Started {
-        running: pinion_tools::launch(launch).await?,
+        running: pinion_process::launch(launch).await?,
         stdin: Sender::from_owned_fd(OwnedFd::from(stdin))?,
         stdout: Receiver::from_owned_fd(OwnedFd::from(stdout))?,
         stderr: Receiver::from_owned_fd(OwnedFd::from(stderr))?,

@@ -19,8 +19,8 @@ use serde_json::{Value, json};
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let first = arguments.next().unwrap();
-    if first == pinion_tools::GUARDIAN_ARGUMENT {
-        pinion_tools::guardian_main();
+    if first == pinion_process::GUARDIAN_ARGUMENT {
+        pinion_process::guardian_main();
     }
     match first.as_str() {
         "--ipc" => match std::env::var_os("PROBE_RECORDING") {

@@ -35,8 +35,8 @@ impl Place {
     pub fn new() -> Self {
         static GUARDIAN: Once = Once::new();
         GUARDIAN.call_once(|| {
-            let arguments = vec![pinion_tools::GUARDIAN_ARGUMENT.into()];
-            pinion_tools::set_guardian(PROBE.into(), arguments);
+            let arguments = vec![pinion_process::GUARDIAN_ARGUMENT.into()];
+            pinion_process::set_guardian(PROBE.into(), arguments);
         });
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join("clip")).unwrap();

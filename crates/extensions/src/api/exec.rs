@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
-use pinion_tools::{Environment, Exit, Launch, Running, launch};
+use pinion_process::{Environment, Exit, Launch, Running, launch};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;

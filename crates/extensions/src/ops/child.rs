@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use pinion_tools::{Exit, Running};
+use pinion_process::{Exit, Running};
 use rquickjs::prelude::{Async, Func, Opt};
 use rquickjs::{Ctx, Object};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -113,7 +113,7 @@ pub(crate) fn install<'js>(
             let call = format!("spawn {}", spec.file);
             let fail = |error: io::Error| Fault::new(error, call.as_str()).throw(&ctx);
             let (launch, pipes) = spec.prepare().map_err(|fault| fault.throw(&ctx))?;
-            let running = block_on(pinion_tools::launch(launch)).map_err(fail)?;
+            let running = block_on(pinion_process::launch(launch)).map_err(fail)?;
             let pid = running.pid();
             let (stdin, stdout, stderr) = pipes.open().map_err(fail)?;
             let id = next.replace(next.get() + 1);

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
 
-use pinion_tools::{Environment, Launch, Running};
+use pinion_process::{Environment, Launch, Running};
 use tokio::net::unix::pipe::{Receiver, Sender};
 
 use super::{MountConfig, Target};
@@ -40,7 +40,7 @@ pub(super) async fn start(config: &MountConfig) -> io::Result<Started> {
         stderr: Some(their_stderr.into()),
     };
     Ok(Started {
-        running: pinion_tools::launch(launch).await?,
+        running: pinion_process::launch(launch).await?,
         stdin: Sender::from_owned_fd(OwnedFd::from(stdin))?,
         stdout: Receiver::from_owned_fd(OwnedFd::from(stdout))?,
         stderr: Receiver::from_owned_fd(OwnedFd::from(stderr))?,

@@ -25,8 +25,8 @@ use tokio_util::sync::CancellationToken;
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let first = arguments.next().unwrap();
-    if first == pinion_tools::GUARDIAN_ARGUMENT {
-        pinion_tools::guardian_main();
+    if first == pinion_process::GUARDIAN_ARGUMENT {
+        pinion_process::guardian_main();
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

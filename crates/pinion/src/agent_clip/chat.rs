@@ -163,7 +163,7 @@ impl AgentClip {
         }
         let family = topic.id.clone();
         // What cannot be killed now ends with the program.
-        let _ = tokio::task::spawn_blocking(move || pinion_tools::kill_family(&family)).await;
+        let _ = tokio::task::spawn_blocking(move || pinion_process::kill_family(&family)).await;
         driven?;
         if live.stop.is_cancelled() {
             return Err(cancelled());

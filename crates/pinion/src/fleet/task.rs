@@ -89,7 +89,7 @@ impl Tasks {
         }
         stop_session(&session.stopper(), task).await;
         // What its commands left behind ends with it.
-        let killed = move || pinion_tools::kill_family(&family);
+        let killed = move || pinion_process::kill_family(&family);
         let _ = tokio::task::spawn_blocking(killed).await;
         asked.map(drop)
     }

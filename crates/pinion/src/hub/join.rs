@@ -114,7 +114,7 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
         let _ = read.recv_timeout(super::serve::LAST_WORDS);
         Ok(ExitCode::SUCCESS)
     });
-    pinion_tools::kill_all();
+    pinion_process::kill_all();
     runtime.shutdown_background();
     done
 }

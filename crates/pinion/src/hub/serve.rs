@@ -47,7 +47,7 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
     let mut seat = Seat::take(&options.root, &options.pid)?;
     let runtime = crate::runtime::on_every_core()?;
     let served = runtime.block_on(serve(options, &mut seat));
-    pinion_tools::kill_all();
+    pinion_process::kill_all();
     runtime.shutdown_background();
     served
 }

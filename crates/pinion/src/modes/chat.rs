@@ -176,7 +176,7 @@ fn readable(input: impl BufRead) -> impl Iterator<Item = String> {
 
 /// Nothing is left running, and everything is saved.
 fn leave(runtime: Runtime, shared: &Shared) {
-    pinion_tools::kill_all();
+    pinion_process::kill_all();
     shared.preferences.flush();
     runtime.shutdown_background();
 }

@@ -146,7 +146,7 @@ pub(super) fn converse(
         stop_session(&session.stopper(), task).await;
         result
     });
-    pinion_tools::kill_all();
+    pinion_process::kill_all();
     shared.preferences.flush();
     result
 }

@@ -232,7 +232,7 @@ impl House {
                     // At the end of input the program ends, and with it everything.
                     if end != End::Input {
                         let family = name.id.clone();
-                        let killed = move || pinion_tools::kill_family(&family);
+                        let killed = move || pinion_process::kill_family(&family);
                         // What cannot be killed now ends with the process.
                         let _ = tokio::task::spawn_blocking(killed).await;
                     }

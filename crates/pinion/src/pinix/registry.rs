@@ -202,6 +202,6 @@ fn publish(line: &Line) -> Result<ExitCode, Failure> {
         let publication = publication.await.map_err(failed)?;
         registry.publish(&publication).await.map_err(failed)
     })?;
-    pinion_tools::kill_all();
+    pinion_process::kill_all();
     out(&format!("{path} is published.\n"))
 }

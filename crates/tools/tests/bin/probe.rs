@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let command = arguments.next().unwrap();
-    if command == pinion_tools::GUARDIAN_ARGUMENT {
-        pinion_tools::guardian_main();
+    if command == pinion_process::GUARDIAN_ARGUMENT {
+        pinion_process::guardian_main();
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -37,7 +37,7 @@ fn main() {
     println!("done");
     std::io::read_to_string(std::io::stdin()).unwrap();
     if arguments.next().as_deref() == Some("kill-all") {
-        pinion_tools::kill_all();
+        pinion_process::kill_all();
         println!("killed");
     }
 }

@@ -8,10 +8,8 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, Once};
 
-use pinion_tools::{
-    GUARDIAN_ARGUMENT, Tool, ToolContext, ToolError, ToolOutput, ToolSettings, builtin,
-    set_guardian,
-};
+use pinion_process::{GUARDIAN_ARGUMENT, set_guardian};
+use pinion_tools::{Tool, ToolContext, ToolError, ToolOutput, ToolSettings, builtin};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use pinion_tools::Exit;
+use pinion_process::Exit;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::time::Instant;
@@ -53,7 +53,7 @@ async fn run(spec: Spec, input: Option<Vec<u8>>, limit: Duration) -> io::Result<
     let (launch, pipes) = spec
         .prepare()
         .map_err(|fault| io::Error::other(format!("{fault:?}")))?;
-    let mut running = pinion_tools::launch(launch).await?;
+    let mut running = pinion_process::launch(launch).await?;
     let pid = running.pid();
     let (stdin, stdout, stderr) = pipes.open()?;
     let most = spec

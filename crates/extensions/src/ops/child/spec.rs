@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
-use pinion_tools::{Environment, Launch};
+use pinion_process::{Environment, Launch};
 use serde::Deserialize;
 use tokio::net::unix::pipe::{Receiver, Sender};
 
