@@ -1,6 +1,6 @@
-//! The answer under construction: one message that grows block by block, and the events that tell
-//! of it. Every protocol writes through this, so that events and message cannot disagree, and so
-//! that exactly one `End` comes last.
+//! The answer under construction: one message that grows block by block, and its events. Every
+//! protocol writes through this type, so that events and message cannot disagree, and so that
+//! exactly one `End` comes last.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -54,32 +54,32 @@ impl Answer {
         self.events.pop_front()
     }
 
-    /// The response headers are there.
+    /// Sends `Start`. Call it when the response headers have arrived.
     pub(crate) fn start(&mut self) {
         self.events
             .push_back(StreamEvent::Start(self.message.clone()));
     }
 
-    /// The provider's id of the response; the first one counts.
+    /// Sets the provider's id of the response. The first id counts.
     pub(crate) fn set_response_id(&mut self, id: &str) {
         if self.message.response_id.is_none() && !id.is_empty() {
             self.message.response_id = Some(id.to_owned());
         }
     }
 
-    /// The model that answered; kept only if it is not the one asked.
+    /// Sets the model that answered, if it is not the one that was asked.
     pub(crate) fn set_response_model(&mut self, model: &str) {
         if self.message.response_model.is_none() && !model.is_empty() && model != self.model.id {
             self.message.response_model = Some(model.to_owned());
         }
     }
 
-    /// Takes the counts as the new truth and prices them.
+    /// Replaces the token counts and prices them.
     pub(crate) fn set_usage(&mut self, usage: Usage) {
         self.set_usage_at(usage, 1.0);
     }
 
-    /// As `set_usage`, at a multiple of the list price.
+    /// Replaces the token counts and prices them at a multiple of the list price.
     pub(crate) fn set_usage_at(&mut self, mut usage: Usage, multiple: f64) {
         usage.price(&self.model.cost);
         if multiple != 1.0 {
@@ -96,7 +96,7 @@ impl Answer {
         }
     }
 
-    /// Begins a block and returns its place.
+    /// Begins a block and returns its index in the message.
     pub(crate) fn open(&mut self, block: Block) -> usize {
         let index = self.message.content.len();
         self.events.push_back(StreamEvent::BlockStart {
@@ -111,7 +111,7 @@ impl Answer {
         index
     }
 
-    /// Begins a tool call without arguments.
+    /// Begins a tool call without arguments and returns its index in the message.
     pub(crate) fn open_call(&mut self, id: String, name: &str) -> usize {
         self.open(Block::ToolCall(ToolCall {
             id,
@@ -122,7 +122,7 @@ impl Answer {
         }))
     }
 
-    /// The open block grows by `delta`; for a tool call that is argument text.
+    /// Appends `delta` to an open block; for a tool call `delta` is argument text.
     pub(crate) fn grow(&mut self, index: usize, delta: &str) {
         match self.message.content.get_mut(index) {
             Some(Block::Text(block)) => block.text.push_str(delta),
@@ -145,14 +145,14 @@ impl Answer {
         self.slots.get(index).map_or("", |slot| &slot.arguments)
     }
 
-    /// Replaces the argument text without telling: the end of the block tells.
+    /// Replaces the argument text without an event: the end of the block carries it.
     pub(crate) fn set_argument_text(&mut self, index: usize, text: &str) {
         if let Some(slot) = self.slots.get_mut(index) {
             text.clone_into(&mut slot.arguments);
         }
     }
 
-    /// The block itself, for signatures and other silent changes.
+    /// The block itself, for changes without an event, such as signatures.
     pub(crate) fn block_mut(&mut self, index: usize) -> Option<&mut Block> {
         self.message.content.get_mut(index)
     }
@@ -161,7 +161,7 @@ impl Answer {
         self.slots.get(index).is_some_and(|slot| slot.open)
     }
 
-    /// Ends a block. Arguments come from their text, which without any is an empty object.
+    /// Ends a block. Its arguments are parsed from their text; empty text is an empty object.
     pub(crate) fn close(&mut self, index: usize) {
         self.settle(index, EmptyArguments::BecomeObject);
         if let Some(block) = self.message.content.get(index) {
@@ -181,17 +181,17 @@ impl Answer {
         }
     }
 
-    /// The answer is complete.
+    /// Ends a complete answer.
     pub(crate) fn done(&mut self, reason: StopReason) {
         self.end(reason, None);
     }
 
-    /// The answer broke off; what was received stays.
+    /// Ends an answer that broke off. The message contains what was received.
     pub(crate) fn fail(&mut self, text: String) {
         self.end(StopReason::Error, Some(text));
     }
 
-    /// The caller gave up; what was received stays.
+    /// Ends an answer that the caller cancelled. The message contains what was received.
     pub(crate) fn abort(&mut self, text: &str) {
         self.end(StopReason::Aborted, Some(text.to_owned()));
     }
@@ -223,7 +223,7 @@ impl Answer {
         {
             let (arguments, error) = read_arguments(&slot.arguments);
             call.arguments = arguments;
-            // A call that was cut off is not run, and what is wrong with it is no news.
+            // A call that was cut off does not run, so an error in its arguments is not reported.
             call.arguments_error = error.filter(|_| matches!(empty, EmptyArguments::BecomeObject));
             slot.arguments = String::new();
         }
@@ -235,7 +235,7 @@ enum EmptyArguments {
     StayAsTheyAre,
 }
 
-/// A message with nothing in it yet, as the events begin with.
+/// An empty message, as in the first event.
 pub(crate) fn blank(model: &Model) -> AssistantMessage {
     AssistantMessage {
         content: Vec::new(),

@@ -1,4 +1,4 @@
-//! The Anthropic Messages API: how a request is written and how its stream is read.
+//! The Anthropic Messages API: writes requests and reads response streams.
 
 mod messages;
 mod request;

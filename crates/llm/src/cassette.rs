@@ -1,8 +1,8 @@
 //! `cassette:<file>`: answers of a real provider, recorded once and replayed without a network.
 //!
-//! What is kept are the bytes of responses, so a replay goes through the same decoder as the real
-//! thing. `PINION_CASSETTE_RECORD=<file>` records, `--model cassette:<file>` replays. A cassette holds
-//! what the model said, not the keys it was asked with.
+//! A cassette stores the bytes of responses, so a replay runs the same decoder as a real answer.
+//! `PINION_CASSETTE_RECORD=<file>` records, `--model cassette:<file>` replays. A cassette contains
+//! answers, never the keys of the requests.
 
 mod recorder;
 mod tape;
@@ -26,20 +26,19 @@ pub use recorder::Recorder;
 pub(crate) use recorder::Recording;
 use tape::{Exchange, Tape};
 
-/// The provider's name.
 pub(crate) const PROVIDER: &str = "cassette";
-/// Model names that begin so name a file.
+/// Prefix of model names that name a cassette file.
 pub(crate) const PREFIX: &str = "cassette:";
 /// Names the file to record to.
 const RECORD_VARIABLE: &str = "PINION_CASSETTE_RECORD";
-/// Set, answers come at the pace they were recorded with.
+/// If set, answers are replayed at the pace they were recorded with.
 const PACE_VARIABLE: &str = "PINION_CASSETTE_PACE";
 
 /// The answers left on each cassette that is being replayed in this process.
 static PLAYING: LazyLock<Mutex<HashMap<String, VecDeque<Exchange>>>> =
     LazyLock::new(Mutex::default);
 
-/// The recorder that the environment asks for, and its file.
+/// The recorder that the environment requests, and its file.
 pub(crate) fn recorder_from_environment() -> Option<(PathBuf, std::io::Result<Recorder>)> {
     let file = std::env::var_os(RECORD_VARIABLE).filter(|file| !file.is_empty())?;
     let file = PathBuf::from(file);
@@ -47,7 +46,7 @@ pub(crate) fn recorder_from_environment() -> Option<(PathBuf, std::io::Result<Re
     Some((file, recorder))
 }
 
-/// The model that replays `file`; the error is a sentence without its end.
+/// The model that replays `file`. The error is a sentence without its full stop.
 pub(crate) fn cassette_model(file: &str) -> Result<Model, String> {
     let recorded = Tape::read(Path::new(file))?.model;
     Ok(Model {
@@ -59,8 +58,8 @@ pub(crate) fn cassette_model(file: &str) -> Result<Model, String> {
     })
 }
 
-/// Tells the requests of a session apart by what was said. Times, outputs of tools and the system
-/// prompt differ from run to run and are left out.
+/// Identifies a request within a session by the texts of users and models. Times, outputs of tools
+/// and the system prompt differ from run to run and are left out.
 fn key(request: &Request) -> String {
     // FNV-1a: cassettes outlive the program, and the standard hasher may change with it.
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
@@ -80,7 +79,7 @@ fn key(request: &Request) -> String {
     format!("{hash:016x}")
 }
 
-/// The next answer for a request: one recorded for the same words, or else the next one.
+/// The next answer for a request: one recorded for the same texts, or else the next one.
 fn next_exchange(file: &str, key: &str) -> Result<Exchange, String> {
     let mut playing = PLAYING.lock().unwrap_or_else(PoisonError::into_inner);
     let left = match playing.entry(file.to_owned()) {
@@ -95,15 +94,15 @@ fn next_exchange(file: &str, key: &str) -> Result<Exchange, String> {
         .ok_or_else(|| "it has no more answers".to_owned())
 }
 
-/// Answers from cassettes; the model's id is the file.
+/// Answers from cassettes. The model's id is the file.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CassetteProvider {
-    /// Whether answers come at the pace they were recorded with; otherwise as fast as they are read.
+    /// Replays answers at the pace they were recorded with; otherwise as fast as they are read.
     pub paced: bool,
 }
 
 impl CassetteProvider {
-    /// At the pace that `PINION_CASSETTE_PACE` asks for.
+    /// Reads the pace from `PINION_CASSETTE_PACE`.
     pub(crate) fn from_environment() -> Self {
         let paced = std::env::var_os(PACE_VARIABLE).is_some_and(|value| !value.is_empty());
         Self { paced }
@@ -145,12 +144,12 @@ struct Replay {
 
 enum State {
     Waiting,
-    /// The rest of the body, the rest of its pieces, and how it ends.
+    /// The rest of the body, the rest of its pieces, and its error, if it ended in one.
     Reading {
         body: Bytes,
         chunks: std::vec::IntoIter<(u64, usize)>,
         error: Option<String>,
-        /// Whether a piece was read already.
+        /// A piece has been read.
         begun: bool,
     },
     Over,
@@ -176,7 +175,7 @@ impl Replay {
                     error,
                     begun,
                 } => {
-                    // Others get their turn between pieces.
+                    // Lets other tasks run between pieces.
                     tokio::task::yield_now().await;
                     self.read(body, chunks, error, begun).await;
                 }
@@ -221,7 +220,7 @@ impl Replay {
             return self.decoder.fail(self.waits.overdue_text());
         }
         let Some((at, length)) = chunks.next() else {
-            // What no piece covers comes last; a cassette may be edited by hand.
+            // Bytes that no piece covers come last: a cassette may be edited by hand.
             self.decoder.push(&body);
             match error {
                 Some(error) => self.decoder.fail(error),
@@ -240,7 +239,7 @@ impl Replay {
             };
             match self.waits.within(limit, pause).await {
                 Ok(()) => {}
-                // The caller of this function sees it too.
+                // The caller of this function checks for it too.
                 Err(Interruption::Cancelled) => return,
                 Err(Interruption::Overdue) => return self.decoder.fail(self.waits.overdue_text()),
                 Err(Interruption::Slow) if begun => {

@@ -1,14 +1,14 @@
 //! The built-in models: static tables made by `build.rs`, and models made from their rows.
 //!
-//! Nothing here allocates until a row is asked for. Looking rows over by id or name costs no
-//! more than reading them; only a row that was chosen becomes a [`Model`].
+//! Nothing here allocates until a row is requested. A search by id or name only reads the rows;
+//! only a row that was chosen becomes a [`Model`].
 
 use std::collections::BTreeMap;
 
 use pinion_message::{CostTier, Model, ModelCost};
 use serde::de::DeserializeOwned;
 
-/// A piece of `TEXTS`: where it starts, how long it is.
+/// A piece of `TEXTS`: offset and length in bytes.
 #[derive(Clone, Copy)]
 struct S(u32, u16);
 
@@ -58,7 +58,7 @@ impl S {
     }
 }
 
-/// A built-in model that has not been made yet.
+/// A row of the built-in models, not yet a [`Model`].
 #[derive(Clone, Copy)]
 pub(crate) struct CatalogModel {
     provider: &'static P,
@@ -86,7 +86,6 @@ impl CatalogModel {
         self.row.3.text()
     }
 
-    /// Makes the model.
     pub(crate) fn to_model(self) -> Model {
         let &R(
             _,

@@ -1,8 +1,8 @@
-//! What a failed answer means for the loop around it: worth another try, or too long for the
-//! model. Providers tell this in prose, so it is read from the error text; the patterns are the
-//! ones pi's newest releases use, and the table tests name every text we know.
+//! Classifies failed answers: worth another try, or too long for the model. Providers report this
+//! in prose, so it is read from the error text. The patterns are those of pi's newest releases, and
+//! the table tests contain every known text.
 //!
-//! Where releases differ: a used-up quota is not retried (unless the server names a delay),
+//! Differences between releases: a used-up quota is not retried (unless the server names a delay),
 //! `400 (no body)` is an overflow only at Cerebras, and any text that begins with `413` is one.
 
 use std::sync::LazyLock;
@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use pinion_message::{AssistantMessage, StopReason};
 use regex::Regex;
 
-/// Failures that may pass by themselves. Matched against lower-case text; `.?` is one character
+/// Failures that may pass without a change. Matched against lower-case text; `.?` is one character
 /// or none.
 const RETRYABLE: &[&str] = &[
     "overloaded",
@@ -54,7 +54,7 @@ const USED_UP: &[&str] = &[
     "insufficient.?(funds|balance|credit)",
 ];
 
-/// How providers say that a prompt does not fit.
+/// Error texts of providers for a prompt that does not fit.
 const OVERFLOW: &[&str] = &[
     "prompt is too long",
     "prompt too long",
@@ -96,7 +96,7 @@ const NOT_OVERFLOW: &[&str] = &[
 /// Cerebras answers an overflow with a status and nothing else.
 const NO_BODY: &[&str] = &[r"^4(00|13) *(status code)? *\(no body\)"];
 
-/// Whether running the turn again may succeed.
+/// Reports whether running the turn again may succeed.
 ///
 /// Only answers that ended in an error qualify, and never a context overflow.
 pub fn is_retryable(message: &AssistantMessage) -> bool {
@@ -108,16 +108,16 @@ pub fn is_retryable(message: &AssistantMessage) -> bool {
     if overflow_text(message, &text) {
         return false;
     }
-    // Google words a per-minute limit like a used-up quota, but then says how long to wait.
+    // Google words a per-minute limit like a used-up quota, but adds a delay.
     if matches(&SPENT, &text) && !text.contains("retrydelay") {
         return false;
     }
     matches(&RETRY, &text)
 }
 
-/// Whether the conversation no longer fits the model.
+/// Reports whether the conversation no longer fits the model.
 ///
-/// Besides error texts this sees two silent forms: a normal end whose prompt is larger than the
+/// Besides error texts it detects two silent forms: a normal end whose prompt is larger than the
 /// window, and a length stop without output whose prompt fills it. `context_window` zero means
 /// unknown.
 pub fn is_overflow(message: &AssistantMessage, context_window: u64) -> bool {

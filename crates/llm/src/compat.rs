@@ -1,6 +1,6 @@
-//! How a server differs from the API it claims to speak. Known servers are told by provider name
-//! or address; every flag in the model's `compat` object wins over that. Flags for things never
-//! sent (grammar tools, tool search, fallback models …) are not read at all.
+//! Differences between a server and the API it claims to support. Known servers are recognised by
+//! provider name or address; every flag in the model's `compat` object overrides that. Flags for
+//! features that pinion never uses (grammar tools, tool search, fallback models …) are not read.
 
 use pinion_message::Model;
 use serde_json::{Map, Value};
@@ -46,7 +46,7 @@ pub(crate) struct Anthropic {
 
 impl Anthropic {
     pub(crate) fn of(model: &Model) -> Self {
-        /// Models that choose their own thinking budget, before catalogues said so.
+        /// Models that choose their own thinking budget, for catalogues without that flag.
         const ADAPTIVE: [&str; 6] = [
             "opus-4-6",
             "opus-4.6",
@@ -92,7 +92,7 @@ impl Responses {
     }
 }
 
-/// How a Completions server is told to think.
+/// The request member with which a Completions server switches thinking on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ThinkingFormat {
     OpenAi,
@@ -104,15 +104,15 @@ pub(crate) enum ThinkingFormat {
     Together,
     /// `thinking: "<effort>"`.
     StringThinking,
-    /// A template of our own in `chat_template_kwargs`.
+    /// The template of the model's `compat` object, in `chat_template_kwargs`.
     ChatTemplate,
-    /// The same in `chat_template_args`.
+    /// The template of the model's `compat` object, in `chat_template_args`.
     Baseten,
-    /// A format nothing is known about: nothing is sent.
+    /// An unknown format: nothing is sent.
     Unknown,
 }
 
-/// How a Completions server is told which session this is.
+/// The headers that name the session to a Completions server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionHeaders {
     None,
@@ -224,7 +224,7 @@ fn session_headers(flags: Flags<'_>, server: &Server) -> SessionHeaders {
     }
 }
 
-/// Who is behind a Completions address, by provider name or by host.
+/// The server behind a Completions address, recognised by provider name or by host.
 struct Server {
     cerebras: bool,
     xai: bool,
@@ -260,7 +260,8 @@ impl Server {
         }
     }
 
-    /// Servers that reject members OpenAI added later, such as `store` or the developer role.
+    /// Reports whether the server rejects members OpenAI added later, such as `store` or the
+    /// developer role.
     fn is_nonstandard(&self) -> bool {
         self.cerebras
             || self.xai

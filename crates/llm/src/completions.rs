@@ -1,5 +1,5 @@
-//! The OpenAI Chat Completions API, as OpenAI and everyone who imitates it speak it: how a request
-//! is written, what thinking is called where, and how the stream is read.
+//! The OpenAI Chat Completions API, as OpenAI and the servers that imitate it implement it: writes
+//! requests, with each server's own members for thinking, and reads response streams.
 
 mod messages;
 mod params;

@@ -1,8 +1,8 @@
-//! Keys: where they come from and in which order.
+//! API keys: their sources and the order of these.
 //!
-//! The command line wins over `auth.json`, that over the environment, that over `models.json`.
-//! Asking whether there is a key runs no command; fetching one may. Nothing under a project's
-//! directory is ever looked at.
+//! The command line overrides `auth.json`, which overrides the environment, which overrides
+//! `models.json`. A check for a key never runs a command; fetching a key may. Nothing under a
+//! project's directory is ever read.
 
 mod auth_file;
 mod command;
@@ -24,37 +24,34 @@ use auth_file::{AuthFile, Stored};
 use command::CommandCache;
 pub use environment::{Environment, key_variables};
 
-/// Why there is no key.
+/// A provider has no usable key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialError {
     /// Nothing is configured for the provider.
     #[error("No API key found for {provider}.\n\n{hint}")]
     Missing {
-        /// The provider.
         provider: String,
-        /// What to do, naming the variables to set.
+        /// Advice that names the variables to set.
         hint: String,
     },
-    /// Only a login that has expired.
+    /// The only credential is a login that has expired.
     #[error(
         "Authentication failed for \"{provider}\". Credentials may have expired or network is unavailable.\n\n{hint}"
     )]
     Expired {
-        /// The provider.
         provider: String,
-        /// What to do, naming the variables to set.
+        /// Advice that names the variables to set.
         hint: String,
     },
-    /// The command that prints the key, or a header, did not.
+    /// The command that should print the key, or a header, failed.
     #[error(
         "The command for the {what} of {provider} gave no value: {reason}. Run it by hand to see why."
     )]
     Command {
-        /// The provider.
         provider: String,
-        /// `API key`, or which header.
+        /// `API key`, or the header's name.
         what: String,
-        /// What became of the command.
+        /// The way in which the command failed.
         reason: String,
     },
 }
@@ -70,7 +67,7 @@ impl CredentialError {
     }
 }
 
-/// Everything that may hold a key, except `models.json`.
+/// Every source of keys except `models.json`.
 #[derive(Debug)]
 pub(crate) struct Credentials {
     directory: PathBuf,
@@ -110,12 +107,12 @@ impl Credentials {
             .cloned()
     }
 
-    /// What `auth.json` says now, to ask about several providers at once.
+    /// The current entries of `auth.json`, to check several providers with one read.
     pub(crate) fn stored(&self) -> Arc<Entries> {
         self.auth.entries()
     }
 
-    /// Whether a key is configured anywhere. Runs no command.
+    /// Reports whether any source has a key. Runs no command.
     pub(crate) fn has(
         &self,
         provider: &str,
@@ -172,7 +169,7 @@ impl Credentials {
 
     /// The key to send now; `None` for clouds that take no key.
     ///
-    /// `configured` is what `models.json` says.
+    /// `configured` is the value in `models.json`.
     pub(crate) async fn key(
         &self,
         provider: &str,
@@ -204,7 +201,7 @@ impl Credentials {
         }
     }
 
-    /// Every key of `provider` that can be told without running a command.
+    /// Every key of `provider` that is known without running a command.
     pub(crate) fn known(
         &self,
         provider: &str,
@@ -230,8 +227,8 @@ impl Credentials {
         known
     }
 
-    /// What a configured text stands for: the output of a `!command`, the value of a variable of
-    /// that name, or itself.
+    /// Resolves a configured text: the output of a `!command`, the value of a variable of that
+    /// name, or the text itself.
     pub(crate) async fn value(
         &self,
         provider: &str,
@@ -250,7 +247,7 @@ impl Credentials {
         Ok(variable.map_or_else(|| text.clone(), Secret::from))
     }
 
-    /// What to do about an entry of `auth.json` that cannot be used.
+    /// Advice about an entry of `auth.json` that cannot be used.
     fn hint_for_entry(&self, provider: &str, entry: &Stored) -> String {
         let auth = self.directory.join("auth.json");
         let auth = auth.display();
@@ -272,7 +269,7 @@ impl Credentials {
         }
     }
 
-    /// What to do about a missing key.
+    /// Advice about a missing key.
     fn hint(&self, provider: &str) -> String {
         let mut models = catalog::models_of(provider).peekable();
         if let Some(first) = models.peek().copied()

@@ -1,5 +1,5 @@
-//! From the bytes of a response body to events, without I/O. The exchange feeds it from a socket,
-//! tests and cassettes from memory; how the bytes are cut makes no difference.
+//! Turns the bytes of a response body into events, without I/O. The exchange feeds it from a
+//! socket, tests and cassettes from memory. The cuts between pieces of bytes make no difference.
 
 use pinion_message::StopReason;
 
@@ -8,19 +8,20 @@ use crate::request::{Request, StreamEvent};
 use crate::sse::{Frame, FrameTooLong, SseParser};
 use crate::{anthropic, completions, google, mistral, responses};
 
-/// What one protocol makes of its frames.
+/// Decodes the frames of one protocol.
 pub(crate) trait Decode: Send + Sync {
-    /// Takes a frame; an error ends the answer with that text.
+    /// Decodes a frame. An error ends the answer with that text.
     fn frame(&mut self, answer: &mut Answer, frame: Frame<'_>) -> Result<Progress, String>;
 
-    /// Nothing more comes: the stop reason, or what is missing.
+    /// Called after the last frame: returns the stop reason, or the reason why the answer is
+    /// incomplete.
     fn finish(&mut self, answer: &mut Answer) -> Result<StopReason, String>;
 
-    /// The caller gave up; most protocols leave open blocks open.
+    /// Called when the caller cancels. Most protocols leave open blocks open.
     fn aborted(&mut self, _answer: &mut Answer) {}
 }
 
-/// Whether more frames are expected.
+/// The need for further frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
     More,
@@ -47,7 +48,7 @@ impl std::fmt::Debug for ResponseDecoder {
 }
 
 impl ResponseDecoder {
-    /// A decoder for the answer to `request`; `None` if its API is not spoken here.
+    /// A decoder for the answer to `request`; `None` if its API is not supported.
     pub fn new(request: &Request) -> Option<Self> {
         let model = &request.model;
         let decode: Box<dyn Decode> = match model.api.as_str() {
@@ -65,12 +66,12 @@ impl ResponseDecoder {
         })
     }
 
-    /// The response headers arrived with a success status.
+    /// Call it when the response headers have arrived with a success status.
     pub fn begin(&mut self) {
         self.answer.start();
     }
 
-    /// Takes the next piece of the body.
+    /// Decodes the next piece of the body.
     pub fn push(&mut self, bytes: &[u8]) {
         let Self {
             sse,
@@ -83,7 +84,7 @@ impl ResponseDecoder {
         }
     }
 
-    /// The body ended where the server meant it to.
+    /// Call it when the body has ended regularly.
     pub fn finish(&mut self) {
         let Self {
             sse,
@@ -97,12 +98,12 @@ impl ResponseDecoder {
         end(&mut **decode, answer);
     }
 
-    /// The body broke off, or never came.
+    /// Call it when the body broke off, or never came.
     pub fn fail(&mut self, text: String) {
         self.answer.fail(text);
     }
 
-    /// The caller gave up.
+    /// Call it when the caller cancels.
     pub fn abort(&mut self, text: &str) {
         if !self.answer.is_ended() {
             self.decode.aborted(&mut self.answer);
@@ -110,12 +111,12 @@ impl ResponseDecoder {
         self.answer.abort(text);
     }
 
-    /// The next event, in order; `None` until more bytes come.
+    /// The next event, in order; `None` until more bytes arrive.
     pub fn next_event(&mut self) -> Option<StreamEvent> {
         self.answer.next_event()
     }
 
-    /// The `End` event is made; nothing more will come.
+    /// The `End` event exists; no other event follows.
     pub fn is_ended(&self) -> bool {
         self.answer.is_ended()
     }

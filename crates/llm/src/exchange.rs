@@ -1,5 +1,5 @@
-//! One request and its answer as a stream: asks, asks again if that may help, then turns each
-//! piece of the body into events as it arrives. Every wait can be cancelled and has an end.
+//! One request and its answer as a stream: sends the request, retries if that may help, then turns
+//! each piece of the body into events as it arrives. Every wait can be cancelled and has a limit.
 //! Nothing runs unless the stream is polled, and dropping it closes the connection.
 
 use std::time::Duration;
@@ -19,16 +19,19 @@ use crate::transport::{Cause, Failure, backoff, send, status_failure};
 use crate::waits::{Interruption, Waits};
 use crate::wire::build_request;
 
-/// Said when the caller gives up before the answer begins; over Anthropic's protocol, always.
+/// The error text when the caller cancels before the answer begins; over Anthropic's protocol,
+/// always.
 const ABORTED_EARLY: &str = "Request was aborted.";
-/// Said when the caller gives up while the answer is read.
+/// The error text when the caller cancels while the answer is read.
 const ABORTED: &str = "Request was aborted";
-/// How long a finished answer may take to close its connection properly.
+/// Time to read the rest of a finished response. After it the connection is closed instead of
+/// reused.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// Shorter values are placeholders for servers that need no key, and ordinary words.
+/// Shorter values are placeholders for servers that need no key, and may be ordinary words: they
+/// are not masked.
 const SECRET_LENGTH: usize = 8;
 
-/// The events of `request`, asked through `clients` and written down by `recorder`.
+/// The events of `request`, sent through `clients` and recorded by `recorder`.
 pub(crate) fn exchange(
     request: Request,
     clients: Clients,
@@ -101,7 +104,7 @@ impl Exchange {
         }
     }
 
-    /// The response, once its headers say success; `None` when the decoder holds the end.
+    /// The response, once its headers report success; `None` when the decoder has ended the answer.
     async fn ask(&mut self) -> Option<Response> {
         if self.request.cancel.is_cancelled() {
             self.decoder.abort(ABORTED_EARLY);
@@ -164,7 +167,7 @@ impl Exchange {
         }
     }
 
-    /// The request as whoever takes part in the exchange wants it.
+    /// Passes the request through its tap, if it has one.
     async fn tapped(&self, mut outgoing: HttpRequest) -> HttpRequest {
         let tap = self.request.options.tap.as_ref();
         let Some(tap) = tap.filter(|tap| tap.wants_payload()) else {
@@ -235,7 +238,8 @@ impl Exchange {
         }
     }
 
-    /// Google's library has other words for a connection that fails.
+    /// Replaces the text of a connection error by the one of Google's library, which clients expect
+    /// from Google.
     fn in_own_words(&self, text: String) -> String {
         match (
             self.request.model.api.as_str(),
@@ -268,7 +272,7 @@ impl Exchange {
             }
             Ok(Err(_)) => self.decoder.fail("terminated".to_owned()),
             Err(Interruption::Cancelled) => {
-                // Clients know these texts apart by protocol.
+                // Clients distinguish these texts by protocol.
                 let text = match self.request.model.api.as_str() {
                     "anthropic-messages" => ABORTED_EARLY,
                     _ => ABORTED,
@@ -297,7 +301,7 @@ impl Exchange {
         None
     }
 
-    /// Error texts may echo what was sent; keys never leave in them.
+    /// Masks keys: error texts may echo parts of the request.
     fn without_secrets(&self, event: StreamEvent) -> StreamEvent {
         let StreamEvent::End(mut message) = event else {
             return event;
@@ -331,7 +335,7 @@ fn holds_secret(header: &str) -> bool {
         .any(|word| header.contains(word))
 }
 
-/// Reads what little is left, so that the connection can serve the next request.
+/// Reads the rest of the response, so that the connection can serve the next request.
 async fn see_off(mut response: Response) {
     let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
     let _ = tokio::time::timeout(FAREWELL, rest).await;

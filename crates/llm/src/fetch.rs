@@ -1,5 +1,5 @@
-//! Plain HTTP for others: a request as given, the response as it comes. For extensions, which may
-//! talk to whom they like; nothing here knows of models or keys.
+//! Plain HTTP for extensions: a request as given, the response as it arrives. Extensions may
+//! connect to any server. Nothing here depends on models or keys.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -20,51 +20,45 @@ const FIRST_BYTE: Duration = Duration::from_secs(300);
 const IDLE: Duration = Duration::from_secs(300);
 const MAX_REDIRECTS: usize = 20;
 
-/// What to do when the answer names another address.
+/// The handling of a redirect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Redirect {
-    /// Go there.
+    /// Request the new address.
     #[default]
     Follow,
-    /// Hand the answer back as it is.
+    /// Return the redirect as the response.
     Manual,
     /// Fail.
     Refuse,
 }
 
-/// One request.
 #[derive(Debug, Clone, Default)]
 pub struct FetchRequest {
-    /// `GET` and the like.
     pub method: String,
-    /// Where to.
     pub url: String,
     /// Names and values, as given.
     pub headers: Vec<(String, String)>,
-    /// What to send.
     pub body: Option<Bytes>,
-    /// What to do with redirects.
     pub redirect: Redirect,
 }
 
-/// Why a request failed.
+/// A request that failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct FetchError {
-    /// A stable name: `ECONNREFUSED` and the like.
+    /// A stable name, such as `ECONNREFUSED`.
     pub code: &'static str,
-    /// What happened.
+    /// The cause, for people.
     pub message: String,
 }
 
-/// The head of an answer, and its body as it arrives.
+/// The head of a response, and its body as it arrives.
 #[derive(Debug)]
 pub struct FetchResponse {
-    /// The status code.
     pub status: u16,
-    /// The words beside it.
+    /// The reason phrase beside the status.
     pub status_text: String,
-    /// Who answered in the end.
+    /// The address that answered, after redirects.
     pub url: String,
     /// Names in lower case, and values.
     pub headers: Vec<(String, String)>,
@@ -85,18 +79,18 @@ impl FetchResponse {
     }
 }
 
-/// Sends requests; keeps connections open between them.
+/// Sends requests and reuses connections between them.
 #[derive(Debug, Clone, Default)]
 pub struct Fetcher {
     clients: Arc<Mutex<Vec<(Kind, Client)>>>,
 }
 
 impl Fetcher {
-    /// Sends `request` and waits for the head of the answer.
+    /// Sends `request` and waits for the head of the response.
     ///
     /// # Errors
     ///
-    /// When the request cannot be made or nobody answers.
+    /// When the request cannot be made or no server answers.
     pub async fn fetch(&self, request: FetchRequest) -> Result<FetchResponse, FetchError> {
         let mut url = Url::parse(&request.url).map_err(|_| {
             let url = &request.url;

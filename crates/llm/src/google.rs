@@ -1,5 +1,5 @@
-//! Google's Generative Language API, and Vertex AI with an API key: how a request is written and
-//! how its stream is read.
+//! Google's Generative Language API, and Vertex AI with an API key: writes requests and reads
+//! response streams.
 
 mod contents;
 mod request;

@@ -1,6 +1,6 @@
 //! HTTP clients, made when first needed and then shared. Reading the system's certificates takes
-//! tens of milliseconds, so plain `http://` addresses get a client that never does; the other one
-//! is built off the async threads. No request is made here.
+//! tens of milliseconds, so plain `http://` addresses get a client without them; the other one is
+//! built off the async threads. This module sends no requests.
 
 use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::Duration;
@@ -10,11 +10,10 @@ use reqwest::{Certificate, Client, ClientBuilder, Url};
 
 use crate::unreachable::LastUnreachable;
 
-/// Connect timeouts are a property of the client; nobody uses more than a few.
+/// Connect timeouts belong to a client, and a process uses only a few different ones.
 const MAX_CLIENTS: usize = 8;
 const MAX_REDIRECTS: usize = 5;
 
-/// The clients made so far.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Clients {
     made: Arc<Mutex<Vec<(Kind, Duration, Client)>>>,
@@ -23,9 +22,9 @@ pub(crate) struct Clients {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// No certificates and no proxy: `http://` without detours.
+    /// Without certificates and proxies, for `http://` addresses.
     Plain,
-    /// System certificates, proxies from the environment.
+    /// With the system's certificates and the proxies of the environment.
     Full,
 }
 
@@ -37,7 +36,7 @@ impl Kind {
 }
 
 impl Clients {
-    /// The client for `url`; an error is a sentence for the user.
+    /// The client for `url`. The error is a sentence for the user.
     pub(crate) async fn get(&self, url: &Url, connect: Duration) -> Result<Client, String> {
         let kind = Kind::of(url);
         if let Some(client) = self.known(kind, connect) {
@@ -70,7 +69,7 @@ fn build(kind: Kind, connect: Duration) -> Result<Client, String> {
     build_with(kind, connect, same_host())
 }
 
-/// A client that treats redirects as `redirects` says.
+/// A client with the redirect policy `redirects`.
 pub(crate) fn build_with(
     kind: Kind,
     connect: Duration,
@@ -101,7 +100,8 @@ pub(crate) fn build_with(
     })
 }
 
-/// One crypto provider per process; whoever comes first wins, and all of ours are the same.
+/// Installs the crypto provider of the process. The first call counts; every caller in pinion
+/// installs the same one.
 fn install_crypto() {
     static INSTALL: Once = Once::new();
     INSTALL.call_once(|| {
@@ -109,7 +109,8 @@ fn install_crypto() {
     });
 }
 
-/// Keys ride in headers that a redirect would carry along, so another host is never followed.
+/// Follows redirects to the same host only: a redirect would send the headers with keys to another
+/// host.
 fn same_host() -> Policy {
     Policy::custom(|attempt| {
         let follows = match attempt.previous().first() {

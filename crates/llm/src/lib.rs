@@ -1,7 +1,7 @@
 //! Models: the registry, the providers, and one stream of events per request.
 //!
 //! The five wire protocols, the offline model and cassettes all answer with the same
-//! [`StreamEvent`]s. This crate knows nothing of sessions, tools that run, or agents.
+//! [`StreamEvent`]s. This crate does not depend on sessions, running tools or agents.
 
 mod answer;
 mod anthropic;

@@ -1,5 +1,5 @@
-//! Mistral's own dialect of chat completions: typed content both ways, and thinking that rides
-//! in it.
+//! Mistral's dialect of chat completions: typed content in requests and answers, which includes
+//! thinking.
 
 mod request;
 mod stream;

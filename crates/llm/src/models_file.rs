@@ -1,7 +1,8 @@
 //! `models.json`: providers and models the user adds, and changes to the built-in ones.
 //!
-//! An entry that is wrong costs only itself; the notice says where and why. Values of keys and
-//! headers are kept as they are written and resolved when a request is made.
+//! An invalid entry is ignored without affecting others; a notice reports its position and the
+//! reason. Values of keys and headers are stored as they are written and resolved when a request is
+//! made.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,7 +21,7 @@ use crate::{Notice, catalog};
 /// More than any number of models needs; a larger file is a mistake.
 const LARGEST: u64 = 16 << 20;
 
-/// What the file says of one provider.
+/// The file's entry for one provider.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ProviderConfig {
     pub(crate) base_url: Option<String>,
@@ -31,11 +32,10 @@ pub(crate) struct ProviderConfig {
     pub(crate) compat: Option<Map<String, Value>>,
     pub(crate) overrides: BTreeMap<String, ModelOverride>,
     pub(crate) models: Vec<CustomModel>,
-    /// The models are all there are of this provider.
+    /// The models of the entry replace all built-in models of the provider.
     pub(crate) replaces_built_in: bool,
 }
 
-/// A model of the file.
 #[derive(Debug, Clone)]
 pub(crate) struct CustomModel {
     pub(crate) model: Arc<Model>,
@@ -79,7 +79,7 @@ struct ModelEntry {
     compat: Option<Map<String, Value>>,
 }
 
-/// Changes to a built-in model; what is absent stays.
+/// Changes to a built-in model. Absent members change nothing.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ModelOverride {
@@ -104,7 +104,7 @@ struct CostOverride {
     cache_write: Option<f64>,
 }
 
-/// Reads the file; no file is an empty one.
+/// Reads the file. An absent file is an empty one.
 pub(crate) fn read(path: &Path) -> (Providers, Vec<Notice>) {
     match pinion_files::read_text(path, LARGEST) {
         Ok(text) => parse(path, &text),
@@ -200,8 +200,8 @@ fn provider(text: &str, name: &str, raw: &RawValue) -> Result<ProviderConfig, Pr
     })
 }
 
-/// What a program says of a provider at run time: its models take the place of all it had, and
-/// without models it changes `before`. The error is for people.
+/// Parses a provider that a program registers at run time. If it has models, they replace all
+/// models of the provider; without models it changes `before`. The error is for people.
 pub(crate) fn registered(
     name: &str,
     config: &Value,

@@ -1,14 +1,13 @@
-//! What start-up could not use, in words for people.
+//! Problems at start-up, in words for people.
 
 use std::fmt;
 use std::path::Path;
 
 use crate::relaxed_json::Problem;
 
-/// One line for stderr: something in the user's files was left out, and why.
+/// One line for stderr: a part of the user's files that pinion ignores, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// The words.
     pub message: String,
 }
 
@@ -19,7 +18,7 @@ impl Notice {
         }
     }
 
-    /// A problem in a file, and what became of the rest.
+    /// A problem in a file, and its consequence.
     pub(crate) fn in_file(path: &Path, problem: &Problem, consequence: &str) -> Self {
         let Problem { position, what } = problem;
         Self::new(format!(

@@ -1,7 +1,7 @@
 //! `offline/demo`: the built-in model. No network, no key, always the same answer.
 //!
-//! It understands a few plain requests and plays scripts, through the same events as any provider.
-//! It is not clever and always says what it is. `docs/offline.md` is its manual.
+//! It recognises a few plain requests and plays scripts, through the same events as any provider.
+//! Its answers always state that it is not a real model. `docs/offline.md` is its manual.
 
 mod answer;
 mod pieces;
@@ -14,20 +14,15 @@ use pinion_message::{Model, ModelCost};
 use crate::{EventStream, Provider, Request};
 use playback::Playback;
 
-/// The provider's name.
 pub(crate) const PROVIDER: &str = "offline";
-/// The protocol's name.
 pub(crate) const API: &str = "offline";
-/// The model's id.
 pub(crate) const DEMO: &str = "demo";
-/// The model's name for people.
 pub(crate) const DEMO_NAME: &str = "Offline demo (built in)";
-/// Ids that begin so play a script from a file.
+/// Prefix of ids that play a script from a file.
 pub(crate) const SCENARIO_PREFIX: &str = "scenario:";
 /// Names a script file for `offline/demo` to play.
 pub(crate) const SCENARIO_VARIABLE: &str = "PINION_OFFLINE_SCENARIO";
 
-/// `offline/demo`.
 pub(crate) fn demo_model() -> Model {
     Model {
         id: DEMO.to_owned(),

@@ -1,5 +1,5 @@
-//! A request as it goes out: address, headers, body. Built by pure functions, so that tests can
-//! compare it without a socket. Header values may hold secrets and are never printed.
+//! An HTTP request before it is sent: address, headers, body. Pure functions build it, so that
+//! tests can compare it without a socket. Header values may hold secrets and are never printed.
 
 use bytes::Bytes;
 use pinion_message::{Block, Content, Message, Model};
@@ -11,11 +11,9 @@ use crate::request::{CacheRetention, Request};
 
 /// One HTTP request: a POST of JSON.
 pub struct HttpRequest {
-    /// Where it goes.
     pub url: String,
     /// In order of definition; names are lower case and occur once.
     pub headers: Vec<(String, String)>,
-    /// The JSON body.
     pub body: Bytes,
 }
 
@@ -35,7 +33,7 @@ impl std::fmt::Debug for HttpRequest {
 pub(crate) struct Headers(Vec<(String, String)>);
 
 impl Headers {
-    /// The headers every API shares.
+    /// Starts with the headers every API shares.
     pub(crate) fn json(accept: &str) -> Self {
         let mut headers = Self::default();
         headers.set("accept", accept);
@@ -51,14 +49,14 @@ impl Headers {
         }
     }
 
-    /// The key as a bearer token, under `name`.
+    /// Adds the key as a bearer token, under `name`.
     pub(crate) fn bearer(&mut self, name: &str, request: &Request) {
         if let Some(key) = api_key(request) {
             self.set(name, &format!("Bearer {key}"));
         }
     }
 
-    /// The model's own headers, then GitHub Copilot's, which depend on the conversation.
+    /// Adds the model's own headers, then GitHub Copilot's, which depend on the conversation.
     pub(crate) fn model(&mut self, request: &Request) {
         for (name, value) in request.model.headers.iter().flatten() {
             self.set(name, value);
@@ -72,7 +70,7 @@ impl Headers {
         }
     }
 
-    /// The request's own headers win over all; then the request is complete.
+    /// Adds the request's own headers, which override all others, and completes the request.
     pub(crate) fn into_request(
         mut self,
         url: String,
@@ -92,7 +90,7 @@ impl Headers {
     }
 }
 
-/// The key in the clear; only for headers.
+/// The plain key, for headers only.
 pub(crate) fn api_key(request: &Request) -> Option<&str> {
     request
         .options
@@ -102,7 +100,7 @@ pub(crate) fn api_key(request: &Request) -> Option<&str> {
         .filter(|key| !key.is_empty())
 }
 
-/// The session's name for caches, unless caching is off.
+/// The session's name for caches; `None` if caching is off.
 pub(crate) fn cache_session(request: &Request) -> Option<&str> {
     match request.options.cache_retention {
         CacheRetention::None => None,
@@ -114,7 +112,8 @@ pub(crate) fn cache_session(request: &Request) -> Option<&str> {
     }
 }
 
-/// Joins the model's address and `path` with exactly one slash, and fills in the `{NAME}`s of the address.
+/// Joins the model's address and `path` with exactly one slash, and fills in the `{NAME}`s of the
+/// address.
 pub(crate) fn url(request: &Request, path: &str) -> Result<String, String> {
     let base = with_environment(&request.model, &request.options.environment)?;
     Ok(format!("{}/{path}", base.trim_end_matches('/')))
@@ -164,7 +163,7 @@ fn has_image(message: &Message) -> bool {
         .any(|block| matches!(block, Block::Image { .. }))
 }
 
-/// `{"type":"ephemeral"}`, with an hour's life for long retention where that is supported.
+/// `{"type":"ephemeral"}`, with a lifetime of an hour for long retention where that is supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) struct CacheControl {
     r#type: &'static str,
@@ -214,7 +213,7 @@ pub(crate) fn joined_text(blocks: &[Block]) -> std::borrow::Cow<'_, str> {
     }
 }
 
-/// Said in place of a tool's text when it returned only images.
+/// Replaces the text of a tool result that has only images.
 pub(crate) const SEE_IMAGE: &str = "(see attached image)";
-/// Leads the images of tool results where they cannot ride in the results.
+/// Introduces the images of tool results for APIs whose tool results cannot contain images.
 pub(crate) const TOOL_IMAGES: &str = "Images from the tool results above:";

@@ -1,6 +1,6 @@
 //! Tool arguments as they arrive: JSON that may still be growing, or that a model got slightly
-//! wrong. Reads what can be read and never fails. It does not check a schema, and it keeps no
-//! state between calls: whoever shows snapshots decides how often to parse.
+//! wrong. The parser reads as much as possible and never fails. It does not check a schema, and it
+//! has no state between calls: the caller decides how often to parse.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::surrogates::hex4;
 /// Containers nested deeper than this are cut off, as strict parsing does.
 const MAX_DEPTH: usize = 128;
 
-/// How many bytes of arguments that cannot be read are shown.
+/// Bytes of unreadable arguments that an error message quotes.
 const SHOWN: usize = 1000;
 
 /// The arguments in `text`, complete or not; an empty object when nothing can be read.
@@ -22,7 +22,8 @@ pub fn parse_arguments(text: &str) -> Value {
     read_arguments(text).0
 }
 
-/// The same, and what is wrong with text that only the lenient reader could make sense of.
+/// Parses like [`parse_arguments`], and describes the error of text that only the lenient reader
+/// could parse.
 pub(crate) fn read_arguments(text: &str) -> (Value, Option<String>) {
     if text.trim().is_empty() {
         return (empty(), None);
@@ -44,7 +45,7 @@ pub(crate) fn read_arguments(text: &str) -> (Value, Option<String>) {
     (value, Some(complaint(text, &error)))
 }
 
-/// Tells a model what is wrong with the arguments it wrote.
+/// Describes to a model what is wrong with the arguments it wrote.
 fn complaint(text: &str, error: &serde_json::Error) -> String {
     let shown = &text[..text.floor_char_boundary(SHOWN)];
     let more = if shown.len() < text.len() { " …" } else { "" };
@@ -54,7 +55,7 @@ fn complaint(text: &str, error: &serde_json::Error) -> String {
 
 /// Escapes raw control characters and doubles stray backslashes, inside string literals only.
 ///
-/// A `\u` with fewer than four hexadecimal digits is kept as it is.
+/// A `\u` with fewer than four hexadecimal digits stays as it is.
 pub fn repair(text: &str) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let mut repaired: Option<String> = None;
@@ -92,7 +93,7 @@ pub fn repair(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Reads as much of `text` as makes sense, closing whatever is still open.
+/// Reads as much of `text` as possible, and closes what is still open.
 ///
 /// `None` when not even the beginning of a value is there.
 pub fn parse_lenient(text: &str) -> Option<Value> {
@@ -141,7 +142,7 @@ fn with_whole_numbers(mut value: Value) -> Value {
     value
 }
 
-/// What came of reading one value.
+/// The result of reading one value.
 struct Reading {
     /// The value, if enough of it is there.
     value: Option<Value>,
@@ -262,7 +263,7 @@ impl Lenient<'_> {
         }
     }
 
-    /// A string; an unterminated one keeps what it has, less a dangling escape.
+    /// A string. One without its closing quote has the text so far, less an incomplete escape.
     fn string(&mut self) -> Reading {
         self.at += 1;
         let mut content = String::new();
@@ -329,7 +330,7 @@ impl Lenient<'_> {
                             0x10000 + ((u32::from(unit) - 0xd800) << 10) + u32::from(low) - 0xdc00;
                         Escape::Character(char::from_u32(code))
                     }
-                    // Half a pair cannot be kept in a Rust string.
+                    // A Rust string cannot hold half a surrogate pair.
                     _ => Escape::Character(None),
                 }
             }
@@ -337,7 +338,7 @@ impl Lenient<'_> {
         }
     }
 
-    /// Whether the string around the current backslash has a closing quote further on.
+    /// Reports whether the string around the current backslash has a closing quote further on.
     fn string_is_closed(&self) -> bool {
         let mut bytes = self.text.as_bytes()[self.at..].iter();
         while let Some(byte) = bytes.next() {
@@ -376,7 +377,8 @@ impl Lenient<'_> {
         None
     }
 
-    /// A number; a dangling exponent is cut, a dangling point or sign makes it unusable.
+    /// A number. An incomplete exponent is cut; an incomplete fraction or a lone sign makes it
+    /// unusable.
     fn number(&mut self) -> Reading {
         let rest = &self.text[self.at..];
         let length = rest
@@ -406,7 +408,7 @@ enum Escape {
     Character(Option<char>),
     /// The text ends inside the escape.
     Unfinished,
-    /// No escape JSON knows.
+    /// Not an escape of JSON.
     Wrong,
 }
 

@@ -1,4 +1,4 @@
-//! Everyone who answers, behind one door: the model says who is meant.
+//! All providers behind one type; the model of a request selects one of them.
 
 use pinion_message::Model;
 
@@ -6,9 +6,9 @@ use crate::cassette::{self, CassetteProvider, recorder_from_environment};
 use crate::offline::{self, OfflineProvider};
 use crate::{EventStream, HttpProvider, Notice, Provider, Request};
 
-/// Asks whoever answers for the model of a request: the offline model, a cassette, or a server.
+/// Sends each request to the provider of its model: the offline model, a cassette, or a server.
 ///
-/// Cheap to make; connections are shared by clones and made when first needed.
+/// Cheap to make. Clones share their connections, which are made when first needed.
 #[derive(Debug, Clone, Default)]
 pub struct Providers {
     http: HttpProvider,
@@ -16,7 +16,8 @@ pub struct Providers {
 }
 
 impl Providers {
-    /// The providers, recording to the cassette that `PINION_CASSETTE_RECORD` names, if it does.
+    /// The providers; they record to the cassette that `PINION_CASSETTE_RECORD` names, if it is
+    /// set.
     pub fn from_environment() -> (Self, Option<Notice>) {
         let (http, notice) = match recorder_from_environment() {
             None => (HttpProvider::new(), None),
@@ -30,7 +31,7 @@ impl Providers {
         (Self { http, cassettes }, notice)
     }
 
-    /// The one that reaches servers.
+    /// The provider that connects to servers.
     pub fn http(&self) -> &HttpProvider {
         &self.http
     }

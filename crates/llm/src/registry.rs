@@ -1,8 +1,8 @@
-//! Every model that can be named, and whether it can be asked.
+//! Every model that has a name, and the check whether it can be used.
 //!
-//! The built-in catalogue, with the user's `models.json` over it, and the keys that go with them.
-//! A [`Model`] is made only when one is looked up or listed. No network, and no command runs before
-//! a key is needed for a request.
+//! The registry is the built-in catalogue, changed by the user's `models.json`, and the keys for
+//! both. A [`Model`] is made only when it is looked up or listed. Nothing here uses the network,
+//! and no command runs before a key is needed for a request.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,27 +20,25 @@ use crate::models_file::{self, CustomModel, ProviderConfig, Providers};
 use crate::wire::SPOKEN_APIS;
 use crate::{Notice, RequestOptions, cassette, offline};
 
-/// How a registry is opened.
 #[derive(Debug, Clone, Default)]
 pub struct RegistryOptions {
     /// List the offline model among the available ones.
     pub include_offline: bool,
-    /// Where environment variables are looked up.
+    /// The source of environment variables.
     pub environment: Environment,
 }
 
-/// Every model that can be named.
 #[derive(Debug, Clone)]
 pub struct Registry {
-    /// What `models.json` says.
+    /// The providers of `models.json`.
     of_file: Arc<Providers>,
-    /// The same with what was registered over it.
+    /// The providers of `models.json`, changed by those registered at run time.
     providers: Arc<Providers>,
     credentials: Arc<Credentials>,
     include_offline: Arc<AtomicBool>,
 }
 
-/// What a request needs besides the model.
+/// The key, headers and variables of a request.
 #[derive(Debug, Clone, Default)]
 pub struct Authorization {
     /// The key; `None` for models that need none.
@@ -65,7 +63,7 @@ impl Authorization {
     }
 }
 
-/// A model that can be looked over before it is made.
+/// A model that can be compared before a [`Model`] is made of it.
 #[derive(Clone, Copy)]
 pub(crate) struct Candidate<'a> {
     pub(crate) provider: &'a str,
@@ -82,7 +80,6 @@ enum Source<'a> {
 }
 
 impl Candidate<'_> {
-    /// Makes the model.
     pub(crate) fn to_model(self) -> Arc<Model> {
         let (mut model, config) = match self.source {
             Source::BuiltIn(row, config) => (row.to_model(), config),
@@ -99,7 +96,7 @@ impl Candidate<'_> {
         matches!(self.source, Source::Offline(_))
     }
 
-    /// Whether requests to it can be made at all, keys aside.
+    /// Reports whether pinion supports the API of the model. A key may still be missing.
     pub(crate) fn is_spoken(self) -> bool {
         match self.source {
             Source::BuiltIn(row, _) => SPOKEN_APIS.contains(&row.api()),
@@ -111,7 +108,7 @@ impl Candidate<'_> {
 impl Registry {
     /// Opens the registry of an agent directory (`models.json`, `auth.json`; both may be absent).
     ///
-    /// Whatever is wrong in those files is left out and told in a notice.
+    /// Invalid parts of those files are ignored, each with a notice.
     pub fn load(agent_dir: &Path, options: RegistryOptions) -> (Self, Vec<Notice>) {
         let (providers, mut notices) = models_file::read(&agent_dir.join("models.json"));
         let (credentials, more) = Credentials::open(agent_dir, options.environment);
@@ -141,7 +138,8 @@ impl Registry {
         })
     }
 
-    /// This registry with what `models.json` says about a provider, and nothing more.
+    /// This registry with only the `models.json` entry of a provider, without what was registered
+    /// at run time.
     pub fn without_provider(&self, name: &str) -> Self {
         let mut providers = Providers::clone(&self.providers);
         providers.retain(|(known, _)| known != name);
@@ -153,7 +151,7 @@ impl Registry {
         }
     }
 
-    /// Lists the offline model among the available ones, or no longer.
+    /// Sets whether [`Registry::available`] contains the offline model.
     pub fn set_include_offline(&self, include: bool) {
         self.include_offline.store(include, Ordering::Relaxed);
     }
@@ -180,7 +178,7 @@ impl Registry {
         self.candidates().map(Candidate::to_model).collect()
     }
 
-    /// The models whose provider has a credential and whose protocol we speak, in the order of
+    /// The models whose provider has a credential and whose API is supported, in the order of
     /// [`Registry::all`]. Runs no command.
     pub fn available(&self) -> Vec<Arc<Model>> {
         self.available_candidates()
@@ -198,12 +196,14 @@ impl Registry {
         names
     }
 
-    /// Whether the provider has any credential. Runs no command; the offline model needs none.
+    /// Reports whether the provider has any credential. Runs no command; the offline model needs
+    /// none.
     pub fn has_credentials(&self, provider: &str) -> bool {
         self.has_credentials_in(&self.credentials.stored(), provider)
     }
 
-    /// The same about several providers, with one look at `auth.json`.
+    /// A function like [`Registry::has_credentials`] for many providers, which reads `auth.json`
+    /// once.
     pub(crate) fn who_has_credentials(&self) -> impl Fn(&str) -> bool {
         let stored = self.credentials.stored();
         move |provider| self.has_credentials_in(&stored, provider)
@@ -215,7 +215,8 @@ impl Registry {
             || self.credentials.has(provider, stored, configured)
     }
 
-    /// The error a request to this model would fail with for want of a key. Runs no command.
+    /// Returns the error with which a request to this model would fail if its key is missing. Runs
+    /// no command.
     pub fn check_credentials(&self, model: &Model) -> Result<(), CredentialError> {
         if needs_no_key(model) {
             return Ok(());
@@ -226,7 +227,7 @@ impl Registry {
             .map_or(Ok(()), Err)
     }
 
-    /// Every key that can be told without running a command, so that it can be masked.
+    /// Every key that is known without running a command, so that it can be masked.
     pub fn known_keys(&self) -> Vec<Secret> {
         let providers = self.providers();
         let stored = self.credentials.stored();
@@ -237,12 +238,12 @@ impl Registry {
         known.collect()
     }
 
-    /// Uses `key` for a provider from now on, before every other source (`--api-key`).
+    /// Uses `key` for a provider from now on. It overrides every other source (`--api-key`).
     pub fn set_runtime_key(&self, provider: &str, key: Secret) {
         self.credentials.set_runtime_key(provider, key);
     }
 
-    /// Writes a key to `auth.json`, which only the user may read; other entries stay.
+    /// Writes a key to `auth.json`, which only the user may read. Other entries stay.
     pub fn store_key(&self, provider: &str, key: &Secret) -> io::Result<()> {
         self.credentials.store_key(provider, key)
     }
@@ -301,7 +302,7 @@ impl Registry {
         self.credentials.environment(provider)
     }
 
-    /// Every model in order, not made yet.
+    /// Every model in order.
     pub(crate) fn candidates(&self) -> impl Iterator<Item = Candidate<'_>> {
         let built_in = catalog::providers().chain([offline::PROVIDER]);
         let built_in = built_in.flat_map(|provider| self.built_in_of(provider));
@@ -312,7 +313,7 @@ impl Registry {
         )
     }
 
-    /// The models of one provider in order, not made yet.
+    /// The models of one provider in order.
     pub(crate) fn candidates_of<'a>(
         &'a self,
         provider: &'a str,
@@ -325,11 +326,11 @@ impl Registry {
         )
     }
 
-    /// The available models in order, not made yet.
+    /// The available models in order.
     pub(crate) fn available_candidates(&self) -> Vec<Candidate<'_>> {
         let offline = self.include_offline.load(Ordering::Relaxed);
         let stored = self.credentials.stored();
-        // Candidates come provider by provider, so each is asked about once.
+        // Candidates are ordered by provider, so each provider is checked once.
         let mut last: Option<(&str, bool)> = None;
         let mut has_credentials = |provider| match last {
             Some((known, has)) if known == provider => has,
@@ -347,7 +348,7 @@ impl Registry {
             .collect()
     }
 
-    /// A provider's built-in models; one that `models.json` defines again is the file's.
+    /// The built-in models of a provider, except those that `models.json` defines again.
     fn built_in_of<'a>(&'a self, provider: &'a str) -> impl Iterator<Item = Candidate<'a>> {
         let config = self.config(provider);
         let demo = (provider == offline::PROVIDER).then_some(Candidate {

@@ -75,7 +75,7 @@ fn comment_end(bytes: &[u8], at: usize) -> usize {
     length.map_or(bytes.len(), |length| at + 2 + length)
 }
 
-/// A place in a file, counted from one; columns count characters.
+/// A position in a file, counted from one; columns count characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Position {
     line: usize,
@@ -88,7 +88,7 @@ impl fmt::Display for Position {
     }
 }
 
-/// The place of the byte at `offset`.
+/// The position of the byte at `offset`.
 pub(crate) fn position(text: &str, offset: usize) -> Position {
     let before = text.get(..offset).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -98,12 +98,12 @@ pub(crate) fn position(text: &str, offset: usize) -> Position {
     }
 }
 
-/// Where `part`, a slice of `text`, begins.
+/// The offset of `part`, a slice of `text`.
 pub(crate) fn offset_of(text: &str, part: &str) -> usize {
     (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize)
 }
 
-/// A problem in a file: where it is and what is wrong.
+/// An error in a file, with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub(crate) position: Position,
@@ -111,7 +111,7 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    /// What `error` says of `part`, a slice of `text`.
+    /// Locates `error`, which occurred in `part`, a slice of `text`.
     pub(crate) fn from_error(text: &str, part: &str, error: &serde_json::Error) -> Self {
         let line_start = match error.line() {
             0 | 1 => 0,
@@ -136,12 +136,13 @@ impl Problem {
     }
 }
 
-/// The members of an object in order, as far as the text could be read, and what stopped it.
+/// The members of an object in order, as far as the text could be read, and the error that stopped
+/// it.
 pub(crate) type Members<'t> = (Vec<(String, &'t RawValue)>, Option<Problem>);
 
 /// The members of the object that is all of `text`, or of its member `inside`.
 ///
-/// What comes before a syntax error is kept.
+/// The members before a syntax error are returned.
 pub(crate) fn members<'t>(text: &'t str, inside: Option<&str>) -> Members<'t> {
     let mut members = Vec::new();
     let mut parser = serde_json::Deserializer::from_str(text);

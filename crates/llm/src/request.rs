@@ -1,4 +1,4 @@
-//! What is asked of a model, and what comes back.
+//! A request to a model, and the events of its answer.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,24 +14,20 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Environment, Sampling};
 
-/// One request to a model.
 #[derive(Clone)]
 pub struct Request {
-    /// Who is asked.
     pub model: Arc<Model>,
-    /// The system prompt, if any.
     pub system_prompt: Option<Arc<str>>,
     /// User, assistant and tool-result messages; other kinds are left out.
     pub messages: Vec<Arc<Message>>,
     /// Tools the model may call.
     pub tools: Arc<[ToolSpec]>,
-    /// Everything optional.
     pub options: RequestOptions,
     /// Ends the request; the stream then closes with an `aborted` message.
     pub cancel: CancellationToken,
 }
 
-/// Shows who is asked and how much; texts and headers stay out of logs.
+/// Shows the model and sizes only; texts and headers stay out of logs.
 impl fmt::Debug for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request")
@@ -46,26 +42,23 @@ impl fmt::Debug for Request {
     }
 }
 
-/// Everything optional about a request.
 #[derive(Clone, Default)]
 pub struct RequestOptions {
     /// The key; absent for models that need none.
     pub api_key: Option<Secret>,
     /// The variables that parts of the address come from (Azure, Cloudflare).
     pub environment: Environment,
-    /// How hard to think; `None` is off.
+    /// `None` is off.
     pub reasoning: Option<ThinkingLevel>,
-    /// Names the session for caches.
+    /// Names the session to the provider's caches.
     pub session_id: Option<String>,
-    /// How long a provider should keep the prompt cached.
     pub cache_retention: CacheRetention,
     /// Output cap; `None` is the default rule.
     pub max_tokens: Option<u64>,
-    /// Sampling temperature.
     pub temperature: Option<f64>,
-    /// How the answer is drawn and shaped otherwise.
+    /// Further parameters of sampling and of the answer's form.
     pub sampling: Option<Arc<Sampling>>,
-    /// Headers that win over all others.
+    /// Headers that override all others.
     pub headers: BTreeMap<String, String>,
     /// Overrides of the token budgets per level.
     pub thinking_budgets: BTreeMap<ThinkingLevel, u64>,
@@ -75,21 +68,20 @@ pub struct RequestOptions {
     pub user_id: Option<String>,
     /// Retries of the HTTP request itself.
     pub retry: HttpRetry,
-    /// How long each wait may take.
     pub timeouts: Timeouts,
-    /// Someone who takes part in the exchange.
+    /// Intercepts the request and its response.
     pub tap: Option<Arc<dyn Tap>>,
 }
 
-/// Someone who sees a request before it goes out, and its response when it begins.
+/// Intercepts a request before it is sent, and its response when it begins.
 pub trait Tap: Send + Sync {
-    /// Whether [`Tap::payload`] is worth parsing the body for.
+    /// Reports whether [`Tap::payload`] is worth parsing the body for.
     fn wants_payload(&self) -> bool;
 
-    /// The body of the request; what is returned is sent.
+    /// Receives the body of the request and returns the body to send.
     fn payload(&self, payload: Value) -> BoxFuture<'_, Value>;
 
-    /// The response begins; names of headers are lower case.
+    /// Called when the response begins. Names of headers are lower case.
     fn response(&self, status: u16, headers: BTreeMap<String, String>) -> BoxFuture<'_, ()>;
 }
 
@@ -107,7 +99,7 @@ impl fmt::Debug for RequestOptions {
     }
 }
 
-/// How long a provider should keep the prompt cached.
+/// The time for which a provider should cache the prompt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum CacheRetention {
@@ -135,12 +127,12 @@ impl Default for HttpRetry {
     }
 }
 
-/// How long each wait may take.
+/// Limits of the single waits of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Until the connection stands.
+    /// Until the connection is open.
     pub connect: Duration,
-    /// Until the response headers are there.
+    /// Until the response headers have arrived.
     pub first_byte: Duration,
     /// Between two pieces of the answer.
     pub idle: Duration,
@@ -159,9 +151,9 @@ impl Default for Timeouts {
     }
 }
 
-/// What happens while a model answers.
+/// An event of an answer.
 ///
-/// `Start` comes first, once the response headers are there; a request that fails earlier yields
+/// `Start` comes first, once the response headers have arrived; a request that fails earlier yields
 /// only `End`. `End` comes exactly once and last. `index` is the position in `message.content`.
 #[derive(Debug, Clone)]
 pub enum StreamEvent {
@@ -169,35 +161,29 @@ pub enum StreamEvent {
     Start(AssistantMessage),
     /// A block begins. Text and thinking blocks are empty; a tool call has its id and name.
     BlockStart {
-        /// Position in the message.
         index: usize,
-        /// The block as it begins.
         block: Block,
     },
     /// The open block grows: text, thinking text, or raw JSON of tool arguments.
     Delta {
-        /// Position in the message.
         index: usize,
-        /// What is added.
         delta: Arc<str>,
     },
     /// A block is complete.
     BlockEnd {
-        /// Position in the message.
         index: usize,
-        /// The block as it ended.
         block: Block,
     },
-    /// Tokens counted so far, where a provider tells before the end.
+    /// Tokens counted so far, from providers that report them before the end.
     Usage(pinion_message::Usage),
-    /// The answer is over: done, failed or aborted, as its stop reason says.
+    /// The answer is over: done, failed or aborted, according to its stop reason.
     End(AssistantMessage),
 }
 
 /// The events of one answer.
 pub type EventStream = Pin<Box<dyn Stream<Item = StreamEvent> + Send>>;
 
-/// Something that answers requests.
+/// A source of answers.
 pub trait Provider: Send + Sync {
     /// Starts a request. Failures arrive as the `End` event; this never panics or blocks.
     fn stream(&self, request: Request) -> EventStream;

@@ -1,7 +1,7 @@
-//! From what people write after `--model` to a model.
+//! Turns the name after `--model` into a model.
 //!
-//! Names may be partial, may carry a provider before a slash and a thinking level after a colon.
-//! Nothing here asks the network or runs a command.
+//! Names may be partial, may have a provider before a slash and a thinking level after a colon.
+//! Nothing here uses the network or runs a command.
 
 mod initial;
 mod nearest;
@@ -18,10 +18,8 @@ pub use initial::{InitialModel, InitialOptions, default_model, initial_model};
 use pattern::{Suffix, matching};
 pub use scope::{ScopedModel, scope};
 
-/// The model a name stands for.
 #[derive(Debug, Clone)]
 pub struct Resolved {
-    /// The model.
     pub model: Arc<Model>,
     /// The level written after the name, not yet clamped to the model.
     pub thinking: Option<ThinkingLevel>,
@@ -29,10 +27,9 @@ pub struct Resolved {
     pub warning: Option<String>,
 }
 
-/// Why a name stands for no model.
+/// A name that matches no model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveError {
-    /// No such provider.
     #[error(
         "Unknown provider \"{provider}\". {}Use --list-models to see available providers/models.",
         did_you_mean(.nearest.as_deref())
@@ -40,10 +37,9 @@ pub enum ResolveError {
     UnknownProvider {
         /// As it was written.
         provider: String,
-        /// The name most like it.
+        /// The most similar name.
         nearest: Option<String>,
     },
-    /// No such model.
     #[error(
         "Model \"{model}\" not found. {}Use --list-models to see available models.",
         did_you_mean(.nearest.as_deref())
@@ -51,7 +47,7 @@ pub enum ResolveError {
     UnknownModel {
         /// As it was written, with the provider if one was named.
         model: String,
-        /// The name most like it.
+        /// The most similar name.
         nearest: Option<String>,
     },
     /// A cassette that cannot be replayed.
@@ -61,7 +57,7 @@ pub enum ResolveError {
     Cassette {
         /// As it was written.
         file: String,
-        /// What is wrong with it.
+        /// The reason, without its full stop.
         reason: String,
     },
 }
@@ -85,9 +81,10 @@ fn did_you_mean(nearest: Option<&str>) -> String {
 
 /// The model that `pattern` stands for, among all known ones or those of `provider`.
 ///
-/// An exact name wins over a partial one. Where several models fit, those whose API is spoken
-/// are preferred, then those whose provider has a credential, then those of the provider that makes them. A name that a built-in provider does not know becomes
-/// a model of that provider, with a warning: new models work before the catalogue has them.
+/// An exact name wins over a partial one. If several models match, those whose API is supported are
+/// preferred, then those whose provider has a credential, then those of the provider that makes
+/// them. A name unknown to a built-in provider becomes a model of that provider, with a warning:
+/// new models work before the catalogue contains them.
 pub fn resolve_model(
     registry: &Registry,
     provider: Option<&str>,

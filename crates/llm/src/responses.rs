@@ -1,4 +1,4 @@
-//! The OpenAI Responses API: how a request is written and how its stream is read.
+//! The OpenAI Responses API: writes requests and reads response streams.
 
 mod azure;
 mod items;

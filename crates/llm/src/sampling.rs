@@ -1,53 +1,54 @@
-//! How an answer is drawn and shaped, beyond temperature and length, in the words of each API.
+//! Parameters of sampling and of the answer's form, beyond temperature and length, with each API's
+//! own member names.
 //!
-//! One table says which words an API has; what it has no word for is not sent, and
-//! [`Sampling::unspoken`] tells so before a request is made.
+//! One table lists the members of every API. A parameter without a member is not sent;
+//! [`Sampling::unsupported`] names those before a request is made.
 
 use serde_json::{Map, Value, json};
 
 use crate::request::Request;
 
-/// How an answer is drawn and shaped. `None` and empty leave it to the server.
+/// Parameters of an answer. `None` and empty values leave the choice to the server.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sampling {
-    /// Draw from the likeliest tokens that make up this share.
+    /// Samples from the likeliest tokens that make up this share.
     pub top_p: Option<f64>,
-    /// Draw from this many of the likeliest tokens.
+    /// Samples from this many of the likeliest tokens.
     pub top_k: Option<u64>,
     /// Texts at which the answer ends.
     pub stop: Vec<String>,
-    /// Makes draws repeatable.
+    /// Makes sampling repeatable.
     pub seed: Option<i64>,
-    /// Against tokens that occurred.
+    /// Penalty for tokens that occurred.
     pub presence_penalty: Option<f64>,
-    /// Against tokens that occurred often.
+    /// Penalty for tokens that occurred often.
     pub frequency_penalty: Option<f64>,
-    /// For or against single tokens, by their number.
+    /// Bias for or against single tokens, by their number.
     pub logit_bias: Map<String, Value>,
-    /// Whether several tools may be called at once.
+    /// Permits several tool calls in one answer.
     pub parallel_tool_calls: Option<bool>,
-    /// How thinking is summed up: `auto`, `concise`, `detailed`; `none` for not at all.
+    /// The form of the thinking summary: `auto`, `concise`, `detailed`; `none` for no summary.
     pub reasoning_summary: Option<String>,
-    /// The shape the answer must have.
+    /// The schema the answer must match.
     pub structured_output: Option<StructuredOutput>,
-    /// Without a cap that was asked for, none is sent where the API does not insist on one.
+    /// Sends no output cap unless one was requested or the API requires one.
     pub uncapped: bool,
 }
 
-/// The shape an answer must have.
+/// The schema an answer must match.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StructuredOutput {
-    /// A name for the shape.
+    /// A name for the schema.
     pub name: String,
     /// For the model.
     pub description: Option<String>,
     /// JSON Schema.
     pub schema: Value,
-    /// Nothing but the schema may come.
+    /// The server must enforce the schema.
     pub strict: bool,
 }
 
-/// The words of one API; `None` is a thing it cannot be told.
+/// The member names of one API. `None` is a parameter that the API lacks.
 struct Words {
     top_p: Option<&'static str>,
     top_k: Option<&'static str>,
@@ -60,7 +61,7 @@ struct Words {
     shape: Option<Shape>,
 }
 
-/// How an API is told the shape of an answer.
+/// The member in which an API takes the schema of an answer.
 #[derive(Clone, Copy)]
 enum Shape {
     ResponseFormat,
@@ -137,7 +138,7 @@ fn words(api: &str) -> Words {
 }
 
 impl Sampling {
-    /// What is set here and cannot be told over `api`.
+    /// The parameters that are set here and that `api` lacks.
     pub fn unspoken(&self, api: &str) -> Vec<&'static str> {
         let words = words(api);
         let rows = [
@@ -174,7 +175,7 @@ impl Sampling {
     }
 }
 
-/// The members that say how to draw, for the body (or, at Google, its generation config).
+/// The sampling members of the body (at Google, of its generation config).
 pub(crate) fn members(request: &Request) -> Map<String, Value> {
     let mut members = Map::new();
     let Some(sampling) = request.options.sampling.as_deref() else {
@@ -201,7 +202,7 @@ pub(crate) fn members(request: &Request) -> Map<String, Value> {
     );
     let bias = (!sampling.logit_bias.is_empty()).then(|| json!(sampling.logit_bias));
     set(words.logit_bias, bias);
-    // Servers refuse the switch where there is no tool to call.
+    // Servers reject the member in requests without tools.
     let parallel = sampling
         .parallel_tool_calls
         .filter(|_| !request.tools.is_empty());
@@ -212,7 +213,7 @@ pub(crate) fn members(request: &Request) -> Map<String, Value> {
     members
 }
 
-/// The shape of the answer as the Messages API takes it, inside `output_config`.
+/// The schema of the answer in the form of the Messages API, for `output_config`.
 pub(crate) fn output_format(request: &Request) -> Option<Value> {
     let wanted = request
         .options
@@ -223,7 +224,7 @@ pub(crate) fn output_format(request: &Request) -> Option<Value> {
     Some(json!({"type": "json_schema", "schema": wanted.schema}))
 }
 
-/// The summary of thinking that was asked for, `auto` if nobody asked; `None` is no summary.
+/// The requested summary of thinking, `auto` by default; `None` is no summary.
 pub(crate) fn reasoning_summary(request: &Request) -> Option<&str> {
     let asked = request
         .options
@@ -264,7 +265,7 @@ impl Shape {
                 members.insert("responseMimeType".to_owned(), kind);
                 members.insert("responseJsonSchema".to_owned(), schema.clone());
             }
-            // Shares its object with the effort: see `output_format`.
+            // It shares its object with the effort: see `output_format`.
             Self::OutputConfig => {}
         }
     }

@@ -1,15 +1,16 @@
 //! Server-sent events from bytes that may be cut anywhere: inside a character, between CR and LF,
-//! after a byte-order mark. A push parser: bytes in, frames out, no I/O. A frame has the fields `event` and
-//! `data`; `id` and `retry` belong to the stream and tell from where and when it can be resumed. Lines that are
-//! not fields at all are kept, because some servers answer with a bare JSON error in the middle of a stream.
+//! after a byte-order mark. A push parser: bytes in, frames out, no I/O. A frame has the fields
+//! `event` and `data`; `id` and `retry` belong to the stream and define from where and when it can
+//! be resumed. Lines that are not fields are stored, because some servers send a bare JSON error in
+//! the middle of a stream.
 
 use std::time::Duration;
 
 use memchr::{memchr, memchr2};
 
-/// One frame longer than this ends the stream; nothing legitimate comes near.
+/// A longer frame ends the stream. Real frames are far smaller.
 const MAX_FRAME_BYTES: usize = 64 * 1024 * 1024;
-/// As much of the text outside any field as an error message needs.
+/// Text outside any field is needed only for error messages.
 const MAX_STRAY_BYTES: usize = 64 * 1024;
 /// A longer `id` is ignored: it has to fit into a request header.
 const MAX_ID_BYTES: usize = 4 * 1024;
@@ -21,17 +22,17 @@ pub struct Frame<'a> {
     pub event: &'a str,
     /// The `data` lines joined by line feeds.
     pub data: &'a str,
-    /// Lines that are no SSE field, joined by line feeds.
+    /// Lines that are not SSE fields, joined by line feeds.
     pub stray: &'a str,
-    /// Whether a `data` line was there at all.
+    /// The frame has at least one `data` line.
     pub has_data: bool,
 }
 
-/// A frame grew past all reason.
+/// A frame exceeded its size limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameTooLong;
 
-/// Takes bytes in any pieces and hands out frames.
+/// Takes bytes in any pieces and returns frames.
 #[derive(Debug, Default)]
 pub struct SseParser {
     /// The beginning of a line whose end has not arrived.
@@ -66,7 +67,7 @@ impl SseParser {
         self.retry
     }
 
-    /// Takes the next piece of the body; `on_frame` sees every frame it completes.
+    /// Parses the next piece of the body and calls `on_frame` for every frame it completes.
     pub fn push(
         &mut self,
         mut bytes: &[u8],
@@ -83,7 +84,7 @@ impl SseParser {
                 self.line.extend_from_slice(&bytes[..end]);
                 let line = std::mem::take(&mut self.line);
                 self.take_line(&line, &mut on_frame)?;
-                // Keep the allocation for the next cut line.
+                // Reuse the allocation for the next cut line.
                 self.line = line;
                 self.line.clear();
             }
@@ -104,7 +105,7 @@ impl SseParser {
         Ok(())
     }
 
-    /// The body is over: a frame without its final blank line still counts.
+    /// Ends the body: a frame without its final blank line still counts.
     pub fn finish(&mut self, mut on_frame: impl FnMut(Frame<'_>)) -> Result<(), FrameTooLong> {
         if !self.line.is_empty() {
             let line = std::mem::take(&mut self.line);
@@ -193,7 +194,7 @@ impl SseParser {
     }
 }
 
-/// Lines are whole, so only bytes that are no UTF-8 at all are replaced.
+/// Lines are whole, so only bytes that are not UTF-8 at all are replaced.
 fn push_text(target: &mut String, bytes: &[u8]) {
     match std::str::from_utf8(bytes) {
         Ok(text) => target.push_str(text),

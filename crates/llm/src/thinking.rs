@@ -1,23 +1,22 @@
-//! Thinking levels in the words of each API, and the output cap that goes with them. Which levels
-//! a model has is the model's business (`Model::clamp_thinking`); this says what to send.
+//! Maps thinking levels to each API's values, and computes the output cap that belongs to them.
+//! `Model::clamp_thinking` decides which levels a model has.
 
 use pinion_message::{Model, ThinkingLevel};
 
 use crate::request::{Request, RequestOptions};
 
-/// The output cap used when nobody asks for another.
+/// The output cap of requests that set none.
 const DEFAULT_MAX_TOKENS: u64 = 32_000;
-/// Left for the answer when the thinking budget would take all of the cap.
+/// Tokens reserved for the answer when the thinking budget would take all of the cap.
 const ANSWER_RESERVE: u64 = 1024;
 
-/// What a model's map says about a level.
+/// A model's mapping of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mapped<'a> {
-    /// Nothing: the API's own word.
+    /// Not mapped: the API's own value.
     Default,
-    /// The level is not supported.
     Unsupported,
-    /// This word.
+    /// The model's own value.
     Word(&'a str),
 }
 
@@ -42,7 +41,7 @@ pub(crate) fn clamped(request: &Request) -> Option<ThinkingLevel> {
     Some(request.model.clamp_thinking(asked)).filter(|&level| level != ThinkingLevel::Off)
 }
 
-/// The word for `level`: the model's own, or the level's name.
+/// The value for `level`: the model's own, or the level's name.
 pub(crate) fn effort(model: &Model, level: ThinkingLevel) -> &str {
     match mapped(model, level) {
         Mapped::Word(word) => word,
@@ -50,7 +49,8 @@ pub(crate) fn effort(model: &Model, level: ThinkingLevel) -> &str {
     }
 }
 
-/// The output cap: as asked, or the smaller of the model's and ours; `None` if neither is known.
+/// The output cap: the requested one, or the smaller of the model's and the default; `None` if
+/// neither is known.
 pub(crate) fn max_tokens(request: &Request) -> Option<u64> {
     let default = request.model.max_tokens.min(DEFAULT_MAX_TOKENS);
     let sampling = request.options.sampling.as_deref();
@@ -79,7 +79,7 @@ pub(crate) fn budget(level: ThinkingLevel, options: &RequestOptions) -> u64 {
         })
 }
 
-/// The cap enlarged by the budget as far as the model goes, and the budget that then fits.
+/// The cap enlarged by the budget, up to the model's maximum, and the budget that then fits.
 pub(crate) fn cap_and_budget(base: u64, model_max: u64, budget: u64) -> (u64, u64) {
     let cap = (base + budget).min(model_max);
     let budget = if cap <= budget {

@@ -1,12 +1,13 @@
-//! Tool-call ids of one provider rewritten so that another accepts them. Each API has its own
-//! idea of length and alphabet; the rewriting must be the same on every request, or caches and
-//! pairings break. Nothing here looks at anything but the id and where it comes from.
+//! Rewrites the tool-call ids of one provider so that another accepts them. APIs differ in the
+//! length and alphabet of ids. An id must be rewritten in the same way on every request, or caches
+//! and the pairing of calls with results break, so the result depends only on the id and its
+//! origin.
 
 use std::collections::{HashMap, HashSet};
 
 use pinion_message::{AssistantMessage, Model};
 
-/// Providers whose Responses API keeps `call_id|item_id` pairs apart.
+/// Providers whose Responses API has `call_id|item_id` pairs.
 const PAIRED: [&str; 5] = [
     "openai",
     "openai-codex",
@@ -20,7 +21,7 @@ pub(crate) struct IdRewriter<'a> {
     model: &'a Model,
     /// Ids already given out for Mistral, whose short ids may collide.
     taken: HashSet<String>,
-    /// So that one id is rewritten to the same text everywhere in the request.
+    /// The rewritten ids, so that an id becomes the same text everywhere in the request.
     short: HashMap<String, String>,
 }
 
@@ -93,7 +94,7 @@ impl<'a> IdRewriter<'a> {
     }
 }
 
-/// Models behind Google's API that want call ids echoed.
+/// Reports whether a model behind Google's API requires call ids to be sent back.
 pub(crate) fn needs_call_ids(model_id: &str) -> bool {
     model_id.starts_with("claude-") || model_id.starts_with("gpt-oss-")
 }

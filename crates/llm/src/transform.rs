@@ -1,6 +1,6 @@
-//! The conversation as the next model may see it: images it cannot see replaced, other models'
-//! thinking and signatures taken off, ids rewritten, broken turns left out and open tool calls
-//! answered. Independent of any wire format; messages that need no change are shared, not copied.
+//! Prepares the conversation for the next model: replaces images it cannot see, removes thinking
+//! and signatures of other models, rewrites ids, leaves out broken turns and answers open tool
+//! calls. Independent of any wire format. Messages that need no change are shared, not copied.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,14 +12,15 @@ use pinion_message::{
 
 use crate::tool_ids::IdRewriter;
 
-/// Stands for images of the user that the model cannot see.
+/// Replaces images of the user that the model cannot see.
 pub(crate) const USER_IMAGE_OMITTED: &str = "[image left out: this model cannot see images]";
-/// Stands for images of a tool that the model cannot see.
+/// Replaces images of a tool that the model cannot see.
 pub(crate) const TOOL_IMAGE_OMITTED: &str = "[tool image left out: this model cannot see images]";
 /// Answers a tool call that never got a result.
 pub(crate) const NO_RESULT: &str = "No result provided";
 
-/// `messages` as `model` may see them. Kinds that never reach a model are left out.
+/// `messages` in the form that `model` accepts. Messages that are never sent to a model are left
+/// out.
 pub fn transform(messages: &[Arc<Message>], model: &Model) -> Vec<Arc<Message>> {
     let mut rewriting = Rewriting {
         model,
@@ -35,7 +36,8 @@ pub fn transform(messages: &[Arc<Message>], model: &Model) -> Vec<Arc<Message>> 
             }
             Message::Assistant(answer) => {
                 pairing.close();
-                // What a broken turn said was never acted on; most APIs reject half of one.
+                // The tool calls of a broken turn never ran, and most APIs reject an incomplete
+                // turn.
                 if !matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted) {
                     pairing.answer(rewriting.assistant(message, answer));
                 }
@@ -48,7 +50,7 @@ pub fn transform(messages: &[Arc<Message>], model: &Model) -> Vec<Arc<Message>> 
     pairing.output
 }
 
-/// Pairs tool calls with results, inventing the missing ones and dropping the stray ones.
+/// Pairs tool calls with results: adds the missing results and drops those without a call.
 struct Pairing {
     output: Vec<Arc<Message>>,
     /// Calls of the last answer that have no result yet.
@@ -74,7 +76,8 @@ impl Pairing {
         self.output.push(message);
     }
 
-    /// A result without an open call is dropped: most APIs refuse the whole request otherwise.
+    /// Adds a result. One without an open call is dropped: most APIs would reject the whole
+    /// request.
     fn result(&mut self, message: Arc<Message>) {
         let Message::ToolResult(result) = &*message else {
             return;
@@ -189,7 +192,7 @@ impl Rewriting<'_> {
         Arc::new(Message::Assistant(with_content(answer, content)))
     }
 
-    /// A block another model made: thinking becomes plain text, signatures go.
+    /// Converts a block of another model: thinking becomes plain text, signatures are removed.
     fn foreign_block(&mut self, block: &Block, source: &AssistantMessage) -> Option<Block> {
         match block {
             Block::Thinking(ThinkingBlock {

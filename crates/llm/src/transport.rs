@@ -1,5 +1,6 @@
-//! One attempt at a request, and what its failure means: the text for the user, whether another
-//! attempt may help, and when. Knows statuses and headers, but nothing of any API's messages.
+//! One attempt at a request, and the meaning of its failure: the text for the user, whether another
+//! attempt may help, and the delay before it. Handles statuses and headers, not the messages of an
+//! API.
 
 use std::error::Error;
 use std::time::{Duration, SystemTime};
@@ -11,9 +12,9 @@ use serde_json::{Value, json};
 use crate::outgoing::HttpRequest;
 use crate::wire_json::error_message;
 
-/// As much of an error body as is read.
+/// Bytes of an error body that are read.
 const MAX_ERROR_BODY: usize = 256 * 1024;
-/// As much of it as is shown.
+/// Bytes of an error body that are shown.
 const MAX_ERROR_TEXT: usize = 16 * 1024;
 
 /// An attempt that failed before the answer began.
@@ -21,24 +22,24 @@ pub(crate) struct Failure {
     pub(crate) text: String,
     /// Another attempt may succeed.
     pub(crate) retryable: bool,
-    /// How long the server wants us to wait.
+    /// The delay that the server requests.
     pub(crate) delay: Option<Duration>,
-    /// Why there was no response, where there was none.
+    /// The reason, if there was no response.
     pub(crate) cause: Option<Cause>,
 }
 
-/// Why a request got no response.
+/// The reason why a request got no response.
 pub(crate) struct Cause {
-    /// In words that may be put after a colon.
+    /// For use after a colon.
     pub(crate) words: String,
-    /// No program listens there.
+    /// No program listens at the address.
     pub(crate) refused: bool,
 }
 
 /// Sends `request` and waits for the response headers; an error status is still a response.
 pub(crate) async fn send(client: &Client, request: &HttpRequest) -> Result<Response, Failure> {
     let mut headers = HeaderMap::with_capacity(request.headers.len() + 1);
-    // Compressed streams arrive in lumps.
+    // Compressed streams arrive in large pieces instead of token by token.
     headers.insert("accept-encoding", HeaderValue::from_static("identity"));
     for (name, value) in &request.headers {
         let header = HeaderName::try_from(name)
@@ -82,7 +83,7 @@ fn connection_failure(error: &reqwest::Error) -> Failure {
     } else if is_plain_disconnect(error) {
         "Connection error.".to_owned()
     } else {
-        // Names that do not resolve and certificates that do not fit: say so.
+        // Names the cause of unresolved names and invalid certificates.
         format!("Connection error. {}", root_cause(error))
     };
     let kind = |error: &reqwest::Error| {
@@ -105,7 +106,8 @@ fn connection_failure(error: &reqwest::Error) -> Failure {
     }
 }
 
-/// Refused, reset or closed: nothing to add to that.
+/// Reports whether the connection was refused, reset or closed. The error text adds nothing to
+/// that.
 fn is_plain_disconnect(error: &reqwest::Error) -> bool {
     if !error.is_connect() {
         return true;
@@ -125,14 +127,14 @@ fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn
     std::iter::successors(Some(error), |&error| error.source())
 }
 
-/// The innermost reason, which is the one that helps.
+/// The innermost error, which is the most specific one.
 pub(crate) fn root_cause(error: &(dyn Error + 'static)) -> String {
     causes(error)
         .last()
         .map_or_else(String::new, ToString::to_string)
 }
 
-/// What an error status means; reads the body for the text.
+/// The failure that an error status means. Reads the body for the text.
 pub(crate) async fn status_failure(api: &str, mut response: Response) -> Failure {
     let status = response.status();
     let headers = response.headers().clone();
@@ -153,7 +155,7 @@ pub(crate) async fn status_failure(api: &str, mut response: Response) -> Failure
     }
 }
 
-/// The text for an error status, in the form each vendor's own library gives it.
+/// The text for an error status, in the form of each vendor's own library.
 pub(crate) fn status_text(api: &str, status: u16, reason: &str, body: &str) -> String {
     let json = serde_json::from_str::<Value>(body)
         .ok()
@@ -180,7 +182,7 @@ pub(crate) fn status_text(api: &str, status: u16, reason: &str, body: &str) -> S
     shortened(format!("{status} {said}"))
 }
 
-/// The message of an error object, and what the server behind a router said.
+/// The message of an error object, followed by that of the server behind a router.
 pub(crate) fn provider_error(error: &Value) -> String {
     let mut text = error_message(error);
     if let Some(raw) = error.pointer("/metadata/raw").filter(|raw| !raw.is_null()) {
@@ -234,8 +236,9 @@ fn server_delay(headers: &HeaderMap) -> Option<Duration> {
     Some(date.duration_since(SystemTime::now()).unwrap_or_default())
 }
 
-/// The wait before attempt `retry` (from zero) when the server names none: half a second,
-/// doubling up to eight, less up to a quarter so that clients do not march in step.
+/// The delay before attempt `retry` (from zero) when the server names none: half a second, doubling
+/// up to eight, less a random part of up to a quarter so that clients do not retry at the same
+/// moment.
 pub(crate) fn backoff(retry: u32) -> Duration {
     let seconds = (0.5 * f64::from(2u32.saturating_pow(retry.min(10)))).min(8.0);
     Duration::from_secs_f64(seconds * (1.0 - 0.25 * random()))

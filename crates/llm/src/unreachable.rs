@@ -1,5 +1,5 @@
-//! The server that could not be reached. The text of a failed answer is the one clients know from recordings and says
-//! neither where the request went nor why it failed; people read both here.
+//! The server that could not be reached. Clients expect the recorded text of a failed answer, which
+//! contains neither the address nor the cause; people read both here.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,11 +9,11 @@ use reqwest::Url;
 /// A server that could not be reached, since the last response of any server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreachable {
-    /// Where the requests went, without user, password and query.
+    /// The address of the requests, without user, password and query.
     pub url: String,
-    /// Why the last one failed.
+    /// The cause of the last failure.
     pub cause: String,
-    /// How many requests failed.
+    /// The number of failed requests.
     pub tries: u32,
 }
 
@@ -40,12 +40,12 @@ impl LastUnreachable {
             .clone()
     }
 
-    /// A server answered.
+    /// Call it when a server answered.
     pub(crate) fn clear(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// One more request to `url` failed before there was a response.
+    /// Adds a request to `url` that failed before there was a response.
     pub(crate) fn add(&self, url: &Url, cause: String) {
         let mut url = url.clone();
         url.set_query(None);

@@ -1,5 +1,5 @@
-//! The waits of one request. Each can be cancelled and has an end, whoever answers: a server, a cassette or the
-//! offline model.
+//! The limits of one request's waits. Each wait can be cancelled and has a limit, whether a server,
+//! a cassette or the offline model answers.
 
 use std::future::Future;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use tokio_util::sync::CancellationToken;
 use crate::Request;
 use crate::request::Timeouts;
 
-/// Why a wait ended without what it waited for.
+/// The reason why a wait ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Interruption {
     Cancelled,
-    /// The wait itself took too long.
+    /// The wait exceeded its own limit.
     Slow,
-    /// The whole request took too long.
+    /// The request exceeded its total limit.
     Overdue,
 }
 
@@ -25,12 +25,12 @@ pub(crate) enum Interruption {
 pub(crate) struct Waits {
     cancel: CancellationToken,
     timeouts: Timeouts,
-    /// When the whole request must be over.
+    /// The end of the total limit.
     deadline: Option<Instant>,
 }
 
 impl Waits {
-    /// The request begins now.
+    /// Starts the total limit of `request`.
     pub(crate) fn new(request: &Request) -> Self {
         let timeouts = request.options.timeouts;
         let total = timeouts.total.filter(|total| !total.is_zero());
@@ -50,13 +50,13 @@ impl Waits {
             .is_some_and(|deadline| deadline <= Instant::now())
     }
 
-    /// Waits for `future`, but not longer than `limit` (zero is no limit).
+    /// Waits for `future` for at most `limit`; zero means no limit.
     pub(crate) async fn within<T>(
         &self,
         limit: Duration,
         future: impl Future<Output = T>,
     ) -> Result<T, Interruption> {
-        // A future that is always ready, such as a stream that keeps coming, must not hide the clock.
+        // A future that is always ready, such as a continuous stream, must not hide the clock.
         if self.is_overdue() {
             return Err(Interruption::Overdue);
         }
@@ -75,13 +75,13 @@ impl Waits {
         }
     }
 
-    /// Says that nothing came for too long in the middle of an answer.
+    /// The error text for a pause in the answer that exceeded its limit.
     pub(crate) fn idle_text(&self) -> String {
         let seconds = self.timeouts.idle.as_secs_f64();
         format!("Stream idle timeout: no data for {seconds} s (timed out)")
     }
 
-    /// Says that the whole request took too long.
+    /// The error text for a request that exceeded its total limit.
     pub(crate) fn overdue_text(&self) -> String {
         let seconds = self.timeouts.total.unwrap_or_default().as_secs_f64();
         format!("Request not finished after {seconds} s (timed out)")

@@ -1,5 +1,5 @@
-//! The model servers that are reached over HTTP: one provider for all of them, which looks at the
-//! model's `api` to know how to speak.
+//! The HTTP provider: one provider for all model servers, which chooses the protocol by the model's
+//! `api`.
 
 use crate::Unreachable;
 use crate::cassette::Recorder;
@@ -11,7 +11,7 @@ use crate::request::{EventStream, Provider, Request};
 use crate::responses::Flavour;
 use crate::{anthropic, completions, google, mistral, responses};
 
-/// The APIs that are spoken over HTTP.
+/// The APIs that are supported over HTTP.
 pub(crate) const SPOKEN_APIS: [&str; 7] = [
     "anthropic-messages",
     "openai-completions",
@@ -22,10 +22,10 @@ pub(crate) const SPOKEN_APIS: [&str; 7] = [
     "mistral-conversations",
 ];
 
-/// Asks models over HTTP.
+/// Sends requests to model servers over HTTP.
 ///
-/// Cheap to make: certificates, connections and everything else come with the first request that
-/// needs them. Clones share their connections.
+/// Cheap to make: certificates, connections and everything else are created by the first request
+/// that needs them. Clones share their connections.
 #[derive(Debug, Clone, Default)]
 pub struct HttpProvider {
     clients: Clients,
@@ -33,12 +33,11 @@ pub struct HttpProvider {
 }
 
 impl HttpProvider {
-    /// A provider without any connection yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A provider that writes every answer to a cassette as well.
+    /// A provider that also records every answer to a cassette.
     pub fn recording(recorder: Recorder) -> Self {
         Self {
             recorder: Some(recorder),
@@ -53,7 +52,7 @@ impl HttpProvider {
 
     /// Prepares what requests to `base_url` will need, so that the first need not wait for it.
     ///
-    /// For `https` that is reading the system's certificates. Failures are told by the request.
+    /// For `https` it reads the system's certificates. The request reports failures.
     pub async fn warm_up(&self, base_url: &str, connect_timeout: std::time::Duration) {
         if let Ok(url) = reqwest::Url::parse(base_url) {
             let _ = self.clients.get(&url, connect_timeout).await;
@@ -67,7 +66,7 @@ impl Provider for HttpProvider {
     }
 }
 
-/// The HTTP request that asks `request`; an error is a sentence for the user.
+/// The HTTP request for `request`. The error is a sentence for the user.
 pub fn build_request(request: &Request) -> Result<HttpRequest, String> {
     match request.model.api.as_str() {
         "anthropic-messages" => anthropic::build(request),

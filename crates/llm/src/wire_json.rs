@@ -1,6 +1,6 @@
-//! Pieces of provider JSON read without fuss: text that borrows from the frame, counts in any
-//! number form, and members of an unexpected type taken as absent. Servers that only resemble
-//! the API they claim to speak are the rule, so one odd member must not cost the answer.
+//! Tolerant deserialization of provider JSON: text that borrows from the frame, counts in any
+//! number form, and members of an unexpected type treated as absent. Most servers only resemble the
+//! API they claim to support, so one unexpected member must not lose the answer.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,30 +18,29 @@ use crate::surrogates::without_lone_surrogates;
 pub(crate) struct Text<'a>(Option<Cow<'a, str>>);
 
 impl Text<'_> {
-    /// The text, if it is there.
     pub(crate) fn get(&self) -> Option<&str> {
         self.0.as_deref()
     }
 
-    /// The text, or nothing at all.
+    /// The text, or an empty string.
     pub(crate) fn as_str(&self) -> &str {
         self.0.as_deref().unwrap_or_default()
     }
 
-    /// The text, if it is there and not empty.
+    /// The text, unless it is absent or empty.
     pub(crate) fn non_empty(&self) -> Option<&str> {
         self.get().filter(|text| !text.is_empty())
     }
 }
 
-/// The largest count that is believed, so that counts can be added up without a second thought.
+/// Larger counts are cut to this value, so that sums of counts cannot overflow.
 const MOST: u64 = 1 << 53;
 
-/// A count of tokens; zero when it is no number, or below zero.
+/// A count of tokens; zero when it is not a number, or negative.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Count(pub(crate) u64);
 
-/// A yes; no when it is anything but `true`.
+/// A boolean member; false when it is anything but `true`.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Flag(pub(crate) bool);
 
@@ -111,7 +110,7 @@ impl<'de> Visitor<'de> for AnyVisitor {
     }
 
     fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
-        // A cast from a float saturates, and takes anything below zero as zero.
+        // A cast from a float saturates, and turns negative values into zero.
         Ok(Any::Number(number as u64))
     }
 
@@ -134,7 +133,7 @@ impl<'de> Visitor<'de> for AnyVisitor {
     }
 }
 
-/// What a visitor makes of a value without members or items.
+/// Visitor methods for values without members or items.
 macro_rules! absent {
     ($nothing:expr) => {
         fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
@@ -163,7 +162,7 @@ macro_rules! absent {
     };
 }
 
-/// Argument text of a tool call; servers that send the finished object get it written out.
+/// Argument text of a tool call. An object, which some servers send, is converted to text.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct ArgumentText(pub(crate) String);
 
@@ -186,7 +185,8 @@ where
     deserializer.deserialize_any(ObjectVisitor(PhantomData))
 }
 
-/// A list member; empty when it is missing, null, or no list. What is no object in it is passed over.
+/// A list member; empty when it is missing, null, or not a list. Items that are not objects are
+/// skipped.
 pub(crate) fn list<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -248,8 +248,8 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
     absent!(Vec::new());
 }
 
-/// Reads `data`, or what it becomes once mended, which is kept in `mended`; `None` if it is no object. The error is
-/// that of the data as it came.
+/// Parses `data`, or its repaired form, which is stored in `repaired`; `None` if it is not an
+/// object. The error is that of the original data.
 pub(crate) fn read<'d, T: Deserialize<'d>>(
     data: &'d str,
     mended: &'d mut String,
@@ -264,7 +264,7 @@ pub(crate) fn read<'d, T: Deserialize<'d>>(
     read.map(|Object(read)| read)
 }
 
-/// `data` made readable after a strict parse failed; `None` if there is nothing to mend.
+/// Repairs `data` that a strict parser rejects; `None` if there is nothing to repair.
 ///
 /// Half surrogate pairs are dropped; raw control characters and stray backslashes are escaped.
 fn mend(data: &str) -> Option<String> {
@@ -284,7 +284,7 @@ pub(crate) fn error_message(error: &Value) -> String {
     }
 }
 
-/// The bare JSON error some servers send in place of a stream, if `stray` holds one.
+/// The bare JSON error some servers send in place of a stream, if `stray` contains one.
 pub(crate) fn stray_error(stray: &str) -> Option<Value> {
     if !stray.starts_with('{') {
         return None;
@@ -293,7 +293,8 @@ pub(crate) fn stray_error(stray: &str) -> Option<Value> {
     value.get("error").is_some_and(is_truthy).then_some(value)
 }
 
-/// Whether an `error` member tells of an error.
+/// Reports whether an `error` member means an error: some servers send `null`, `false` or an empty
+/// text.
 pub(crate) fn is_truthy(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => false,

@@ -1,5 +1,5 @@
-//! The conversation in the words of the Messages API: turns of parts, tool results gathered in
-//! user turns. Texts are borrowed.
+//! Converts the conversation to messages of the Messages API: turns of parts, with tool results
+//! collected in user turns. Texts are borrowed.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -117,7 +117,7 @@ fn user_content(content: &Content) -> Option<TurnContent<'_>> {
     }
 }
 
-/// Text and images; blank text is refused by the API.
+/// Text and images. The API rejects blank text.
 fn shown_part(block: &Block) -> Option<Part<'_>> {
     match block {
         Block::Text(text) if text.text.trim().is_empty() => None,
@@ -162,7 +162,8 @@ fn assistant_parts<'a>(blocks: &'a [Block], compat: &compat::Anthropic) -> Vec<P
         Block::ToolCall(call) => Some(Part::ToolUse {
             id: &call.id,
             name: &call.name,
-            // Anything but an object is refused, and would be refused again on every later turn.
+            // The API rejects anything but an object, and would reject it again in every later
+            // request.
             input: if call.arguments.is_object() {
                 &call.arguments
             } else {
@@ -207,7 +208,7 @@ fn tool_result(result: &ToolResultMessage) -> Part<'_> {
     }
 }
 
-/// Marks the end of the conversation, if the user spoke last.
+/// Marks the end of the conversation for caching, if the last message is the user's.
 pub(super) fn cache_last_part(turn: &mut Turn<'_>, cache: CacheControl) {
     if turn.role != "user" {
         return;

@@ -1,6 +1,6 @@
-//! A request in the words of the Messages API. Texts are borrowed from the conversation; only the
-//! finished JSON is a copy. Subscription tokens are sent as bearer tokens, without pretending to
-//! be any other program.
+//! Builds requests of the Messages API. Texts are borrowed from the conversation; only the finished
+//! JSON is a copy. Subscription tokens are sent as bearer tokens, without imitating another
+//! program.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use crate::sampling;
 use crate::thinking::{Mapped, budget, cap_and_budget, mapped, max_tokens};
 use crate::transform::transform;
 
-/// The API insists on a cap; used for models that state none.
+/// The output cap of models that state none, because the API requires one.
 const FALLBACK_MAX_TOKENS: u64 = 8192;
 
 #[derive(Serialize)]
@@ -86,7 +86,6 @@ struct Metadata<'a> {
     user_id: &'a str,
 }
 
-/// The request as it goes out.
 pub(crate) fn build(request: &Request) -> Result<HttpRequest, String> {
     let model = &*request.model;
     let compat = compat::Anthropic::of(model);
@@ -105,7 +104,7 @@ pub(crate) fn build(request: &Request) -> Result<HttpRequest, String> {
     );
     let mut drawing = sampling::members(request);
     if thinks {
-        // The API refuses it from a model that thinks.
+        // The API rejects it for a model that thinks.
         drawing.shift_remove("top_k");
     }
     let system = request
@@ -172,7 +171,7 @@ fn headers(request: &Request, compat: &compat::Anthropic) -> Headers {
     headers
 }
 
-/// The output cap, how to think, and how hard.
+/// The output cap, the thinking setting and the effort.
 fn thinking<'a>(
     request: &'a Request,
     compat: &compat::Anthropic,
@@ -185,7 +184,7 @@ fn thinking<'a>(
     }
     let level = request.options.reasoning.unwrap_or_default();
     if level == ThinkingLevel::Off {
-        // Some models cannot be told not to think.
+        // Some models cannot switch thinking off.
         let disabled = mapped(model, level) != Mapped::Unsupported;
         return (base, disabled.then_some(Thinking::Disabled), None);
     }

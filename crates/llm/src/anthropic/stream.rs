@@ -1,5 +1,5 @@
-//! The event stream of the Messages API. Frames are told apart by their SSE event name; blocks
-//! are found by the provider's own index, which is forgotten when a block stops.
+//! Decodes the event stream of the Messages API. Frames are distinguished by their SSE event name;
+//! blocks are found by the provider's own index, which is valid until the block stops.
 
 use pinion_jsonl::explain;
 use pinion_message::{Block, StopReason, TextBlock, ThinkingBlock, ToolCall, Usage};
@@ -19,7 +19,7 @@ pub(crate) struct Stream {
     begun: bool,
     stopped: bool,
     stop: Option<Stop>,
-    /// Provider index and place of the open blocks.
+    /// Provider index and block of the open blocks.
     blocks: Vec<(u64, usize)>,
 }
 
@@ -202,7 +202,7 @@ impl Stream {
                 thought_signature: None,
                 arguments_error: None,
             }),
-            // Server-side tools and whatever comes next.
+            // Server-side tools and future kinds of blocks.
             _ => return,
         };
         self.blocks.push((index, answer.open(block)));
@@ -246,7 +246,8 @@ fn grow(answer: &mut Answer, place: usize, delta: &Delta<'_>) {
     }
 }
 
-/// Counts are totals so far, not additions; what a frame leaves out stays as it was.
+/// Updates the usage. Counts are totals so far, not additions; a count that a frame leaves out
+/// stays as it was.
 fn count(answer: &mut Answer, counts: Option<&Counts>) {
     let Some(counts) = counts else { return };
     let mut usage: Usage = answer.message().usage;

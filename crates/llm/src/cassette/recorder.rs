@@ -1,7 +1,8 @@
 //! Writes answers to a cassette as they arrive.
 //!
-//! The HTTP layer reports each answer once, after its own retries; a line is written when the answer
-//! is over, so that two requests at a time do not mix. Failing to write is no failure of the request.
+//! The HTTP layer reports each answer once, after its own retries. A line is written when the
+//! answer is over, so that simultaneous requests do not mix. A failure to write does not affect the
+//! request.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -17,19 +18,19 @@ use super::key;
 use super::tape::{Exchange, Line, header};
 use crate::Request;
 
-/// Headers of a response that are kept: they say how to read it, and hold no secret.
+/// Response headers that are recorded: they are needed for decoding, and hold no secret.
 const KEPT_HEADERS: [&str; 2] = ["content-type", "request-id"];
 
 /// An open cassette. Clones write to the same file.
 #[derive(Debug, Clone)]
 pub struct Recorder {
     file: Arc<Mutex<File>>,
-    /// The header is still to be written.
+    /// The header has not been written yet.
     empty: Arc<AtomicBool>,
 }
 
 impl Recorder {
-    /// Opens a cassette to add to; only its owner may read it.
+    /// Opens a cassette for appending. Only its owner may read it.
     pub fn open(path: &Path) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.create(true).append(true);
@@ -63,25 +64,25 @@ impl Recorder {
         };
         text.push(b'\n');
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        // A full disk must not cost the user an answer; the cassette is short then.
+        // A full disk must not fail the user's request; the cassette is incomplete then.
         let _ = file.write_all(&text);
     }
 }
 
-/// One answer being recorded. Dropped before its end, it is kept as cut short.
+/// One answer being recorded. Dropped before its end, it is stored as an answer that was cut off.
 #[derive(Debug)]
 pub(crate) struct Recording {
     recorder: Recorder,
     started: Instant,
     body: Vec<u8>,
-    /// The body is complete; whatever fails now lies in it.
+    /// The body is complete; a later failure is one of its content.
     whole: bool,
-    /// Taken when it is written.
+    /// `None` after it was written.
     exchange: Option<Exchange>,
 }
 
 impl Recording {
-    /// The response headers are there.
+    /// Call it when the response headers have arrived.
     pub(crate) fn response(&mut self, response: &Response) {
         let Some(exchange) = &mut self.exchange else {
             return;
@@ -100,7 +101,6 @@ impl Recording {
         }
     }
 
-    /// A piece of the body.
     pub(crate) fn chunk(&mut self, bytes: &[u8]) {
         let milliseconds = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         if let Some(exchange) = &mut self.exchange {
@@ -109,12 +109,12 @@ impl Recording {
         }
     }
 
-    /// The body ended where the server meant it to.
+    /// Call it when the body has ended regularly.
     pub(crate) fn body_ended(&mut self) {
         self.whole = true;
     }
 
-    /// The answer is over, as its message says.
+    /// Writes the answer that ended with `message`.
     pub(crate) fn end(mut self, message: &AssistantMessage) {
         match message.stop_reason {
             StopReason::Stop | StopReason::Length | StopReason::ToolUse => self.write(None),

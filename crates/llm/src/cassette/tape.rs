@@ -5,9 +5,10 @@
 //! {"type":"exchange","key":"…","url":"…","status":200,"headers":{…},"body":"…","chunks":[[12,512],…]}
 //! ```
 //!
-//! `body` is the response as text, `chunks` its pieces as milliseconds since the request and length in
-//! bytes. A body that is not UTF-8 stands in `base64` instead. `error` says how a request failed. No
-//! request headers are kept, and of the response's only those that cannot hold a secret.
+//! `body` is the response as text, `chunks` its pieces as milliseconds since the request and length
+//! in bytes. A body that is not UTF-8 is stored in `base64` instead. `error` describes a failed
+//! request. Request headers are not stored, and of the response's only those that cannot hold a
+//! secret.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,13 +18,12 @@ use base64::engine::general_purpose::STANDARD;
 use pinion_message::Model;
 use serde::{Deserialize, Serialize};
 
-/// The format this program writes; it reads no other.
+/// The only format that this version reads and writes.
 const VERSION: u32 = 1;
 
 /// The largest cassette that is read, in bytes.
 const LARGEST: u64 = 256 << 20;
 
-/// One line of the file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub(super) enum Line {
@@ -33,13 +33,13 @@ pub(super) enum Line {
     Exchange(Exchange),
 }
 
-/// What one request was answered with.
+/// One request's answer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Exchange {
-    /// Tells requests apart; see `key`.
+    /// Identifies the request; see `cassette::key`.
     pub(super) key: String,
-    /// Where the request went, without its query.
+    /// The address of the request, without its query.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) url: String,
     /// Absent when no response came.
@@ -53,7 +53,7 @@ pub(super) struct Exchange {
     base64: String,
     /// Milliseconds since the request, and bytes.
     pub(super) chunks: Vec<(u64, usize)>,
-    /// How it failed, before or after the body.
+    /// The failure, before or after the body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<String>,
 }
@@ -84,16 +84,14 @@ impl Exchange {
     }
 }
 
-/// A whole cassette.
 #[derive(Debug, Clone)]
 pub(super) struct Tape {
-    /// The model that was recorded.
     pub(super) model: Model,
     pub(super) exchanges: Vec<Exchange>,
 }
 
 impl Tape {
-    /// Reads a cassette; an error is a sentence without its end.
+    /// Reads a cassette. The error is a sentence without its full stop.
     pub(super) fn read(path: &Path) -> Result<Self, String> {
         let text = pinion_files::read_text(path, LARGEST).map_err(|error| error.to_string())?;
         let mut lines = text
@@ -129,7 +127,7 @@ impl Tape {
     }
 }
 
-/// What is wrong with a line, in words for people who edit cassettes.
+/// Describes an invalid line, for people who edit cassettes.
 fn unreadable(line: usize, error: &serde_json::Error) -> String {
     if error.is_data() {
         format!("line {line} is neither a header nor an exchange of a cassette")
@@ -144,7 +142,7 @@ fn unreadable(line: usize, error: &serde_json::Error) -> String {
 /// The first line of a cassette for `model`.
 pub(super) fn header(model: &Model) -> Line {
     let mut model = model.clone();
-    // Not needed to read answers, and they may hold secrets.
+    // Not needed to decode answers, and they may hold secrets.
     model.headers = None;
     Line::Cassette {
         version: VERSION,

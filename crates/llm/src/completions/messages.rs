@@ -1,5 +1,5 @@
-//! The conversation in the words of Chat Completions, and the ways in which servers want it
-//! arranged. Texts are borrowed.
+//! Converts the conversation to messages of Chat Completions, arranged as each server requires.
+//! Texts are borrowed.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::compat;
 use crate::outgoing::{CacheControl, DataUrl, SEE_IMAGE, TOOL_IMAGES, joined_text};
 use crate::request::Request;
 
-/// Said by the assistant where a server wants it to speak between tool results and the user.
+/// An assistant message for servers that require one between tool results and the user.
 const TOOLS_READ: &str = "I have read the tool results.";
 
 #[derive(Serialize)]
@@ -266,10 +266,10 @@ fn assistant<'a>(
     Some(Turn::Assistant(turn))
 }
 
-/// Sends thinking back under the name it came in.
+/// Sends thinking back in the member it came in.
 ///
-/// Only the three names servers use are accepted: the signature comes from a file, and must not
-/// become any member of the request.
+/// Only the three names servers use are accepted: the name comes from a session file, and must not
+/// add other members to the request.
 fn echo_thinking<'a>(turn: &mut Assistant<'a>, answer: &'a AssistantMessage, thoughts: &[&'a str]) {
     let name = answer.content.iter().find_map(|block| match block {
         Block::Thinking(thinking) if !thinking.thinking.trim().is_empty() => {

@@ -7,7 +7,7 @@ use crate::request::Request;
 use crate::thinking::{Mapped, budget, clamped, effort, mapped};
 use pinion_message::ThinkingLevel;
 
-/// What to add to the body; nothing for models that do not think.
+/// The members to add to the body; none for models that do not think.
 pub(super) fn thinking_params(request: &Request, compat: &Completions<'_>) -> Map<String, Value> {
     let model = &*request.model;
     let mut params = Map::new();
@@ -81,7 +81,7 @@ pub(super) fn thinking_params(request: &Request, compat: &Completions<'_>) -> Ma
     params
 }
 
-/// The model's own template members, with `{"$var": …}` replaced by what was asked for.
+/// The model's own template members, with each `{"$var": …}` replaced by its value.
 fn filled_template(compat: &Completions<'_>, word: Option<&str>) -> Value {
     let fill = |value: &Value| match value.get("$var").and_then(Value::as_str) {
         Some("thinking.enabled") => json!(word.is_some()),

@@ -1,5 +1,5 @@
-//! A request in the words of Chat Completions. Texts are borrowed from the conversation; only the
-//! finished JSON is a copy.
+//! Builds requests of Chat Completions. Texts are borrowed from the conversation; only the finished
+//! JSON is a copy.
 
 use std::sync::Arc;
 
@@ -53,7 +53,6 @@ struct Function<'a> {
     strict: Option<bool>,
 }
 
-/// The request as it goes out.
 pub(crate) fn build(request: &Request) -> Result<HttpRequest, String> {
     let model = &*request.model;
     let options = &request.options;
@@ -142,7 +141,8 @@ fn other_members(request: &Request, compat: &compat::Completions<'_>) -> Map<Str
     others
 }
 
-/// The tools; an empty list where the history has calls, because some servers insist on one.
+/// The tools. The list is empty, not absent, if the history has calls, because some servers require
+/// it then.
 fn tools<'a>(
     specs: &'a [ToolSpec],
     history: &[Arc<Message>],

@@ -1,5 +1,5 @@
-//! The chunk stream of Chat Completions. One text block and one thinking block for the whole
-//! answer, any number of tool calls; all blocks end together after the last chunk.
+//! Decodes the chunk stream of Chat Completions. An answer has one text block and one thinking
+//! block, and any number of tool calls; all blocks end together after the last chunk.
 
 use pinion_jsonl::explain;
 use pinion_message::{Block, Model, StopReason, TextBlock, ThinkingBlock, Usage};
@@ -14,7 +14,7 @@ use crate::transport::provider_error;
 use crate::wire_json::{ArgumentText, Count, Text, is_truthy, list, object, read, stray_error};
 
 pub(crate) struct Stream {
-    /// The server always says why it stopped.
+    /// The server always sends a finish reason.
     tells_finish: bool,
     text: Option<usize>,
     thinking: Option<usize>,
@@ -267,7 +267,7 @@ impl Stream {
                 }
             }
             None if id.is_empty() && delta.index.is_none() => {
-                // Neither label: it can only continue the last call.
+                // Without index and id it can only continue the last call.
                 self.calls
                     .last()
                     .map(|call| call.place)
@@ -278,7 +278,8 @@ impl Stream {
         }
     }
 
-    /// OpenRouter binds encrypted reasoning to a tool call; it goes back with that call.
+    /// Stores the encrypted reasoning that OpenRouter binds to a tool call; it is sent back with
+    /// that call.
     fn keep_encrypted(&self, answer: &mut Answer, detail: &Value) {
         let text = |name: &str| detail.get(name).and_then(Value::as_str).unwrap_or_default();
         if text("type") != "reasoning.encrypted" || text("data").is_empty() {
@@ -295,7 +296,7 @@ impl Stream {
     }
 }
 
-/// A late id or name fills an empty one.
+/// Fills in an id or name that arrives after the start of the call.
 fn fill(answer: &mut Answer, place: usize, id: &str, name: &str) {
     if let Some(Block::ToolCall(call)) = answer.block_mut(place) {
         if call.id.is_empty() {

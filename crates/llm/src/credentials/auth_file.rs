@@ -1,7 +1,7 @@
 //! `auth.json`: keys and logins that were stored for this user.
 //!
-//! The file belongs to the user and to other programs as well: it is read again when it has
-//! changed, entries we do not understand are kept, and a file we cannot read is never replaced.
+//! The file belongs to the user and to other programs as well: pinion reads it again when it has
+//! changed, preserves unknown entries, and never replaces a file it cannot read.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -20,27 +20,28 @@ use crate::relaxed_json::{Problem, cleaned, members};
 
 /// More than any number of keys needs; a larger file is a mistake.
 const LARGEST: u64 = 4 << 20;
-/// How long a change waits for pi or another pinion, and how old their lock may be, as in pi.
+/// The longest wait for the lock of pi or another pinion, and the age at which their lock is stale,
+/// as in pi.
 const LOCK_LIMIT: Duration = Duration::from_secs(30);
-/// What an entry may look like.
+/// The valid forms of an entry, for messages.
 const FORMS: &str = r#"an entry is {"type":"api_key","key":"…"}, {"type":"api_key","env":{"NAME":"…"}} or a login of pi ({"type":"oauth","access":"…","expires":…})"#;
 
-/// One stored credential. It owns its provider: no other source is asked while it is there.
+/// One stored credential. While it exists, no other source of the provider's key is used.
 #[derive(Debug, Clone)]
 pub(crate) enum Stored {
-    /// A key, or how to get it; without one, `env` says how to reach the provider.
+    /// A key, or the way to get it; without one, `env` has the variables of the provider.
     ApiKey {
         key: Option<Secret>,
         env: BTreeMap<String, Secret>,
     },
     /// A login made by another program; used until it expires and never renewed.
     Login { access: Secret, expires: Millis },
-    /// An entry of a type or form that this version does not know.
+    /// An entry of an unknown type or form.
     Unusable,
 }
 
 impl Stored {
-    /// Reads an entry; the error says what is wrong with it.
+    /// Parses an entry. The error describes what is wrong with it.
     fn parse(text: &str) -> Result<Self, String> {
         let Ok(Value::Object(entry)) = serde_json::from_str(text) else {
             return Err(FORMS.to_owned());
@@ -76,7 +77,7 @@ impl Stored {
                     expires: expires.unwrap_or_default() as Millis,
                 })
             }
-            // Later versions of pi may know more.
+            // Later versions of pi may have more types.
             Some(_) => Ok(Self::Unusable),
             None => Err(format!("\"type\" is missing; {FORMS}")),
         }
@@ -86,14 +87,14 @@ impl Stored {
 /// The entries by provider.
 pub(crate) type Entries = HashMap<String, Stored>;
 
-/// The file and what it said when it was last read.
+/// The file and its entries when it was last read.
 #[derive(Debug)]
 pub(crate) struct AuthFile {
     path: PathBuf,
     last: Mutex<(Option<Stamp>, Arc<Entries>)>,
 }
 
-/// Tells one version of the file from another.
+/// Identifies a version of the file: time of modification and length.
 type Stamp = (SystemTime, u64);
 
 impl AuthFile {
@@ -155,7 +156,7 @@ fn stamp(path: &Path) -> Option<Stamp> {
     Some((metadata.modified().ok()?, metadata.len()))
 }
 
-/// Everything in the file that can be used, and what cannot.
+/// The valid entries of the file, and a notice for each invalid one.
 fn read(path: &Path) -> (Entries, Vec<Notice>) {
     let text = match pinion_files::read_text(path, LARGEST) {
         Ok(text) => cleaned(&text),
@@ -187,7 +188,7 @@ fn read(path: &Path) -> (Entries, Vec<Notice>) {
     (entries, notices)
 }
 
-/// Keys are nobody else's business.
+/// Warns if other users can read the keys.
 fn readable_by_others(path: &Path) -> Option<Notice> {
     #[cfg(unix)]
     {
@@ -256,7 +257,7 @@ mod tests {
         let (auth, notices) = AuthFile::open(path.clone());
         assert!(auth.entries().contains_key("a"));
         assert!(notices[0].message.contains("line 2, column"), "{notices:?}");
-        // What cannot be understood is not overwritten.
+        // A file that cannot be parsed is not overwritten.
         assert!(auth.store_key("c", &Secret::from("k")).is_err());
         assert!(fs::read_to_string(path).unwrap().ends_with("{\"type"));
     }

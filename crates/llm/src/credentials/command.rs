@@ -1,7 +1,7 @@
 //! Keys that a command prints: `!op read …`.
 //!
-//! The command comes from the user's own files, never from a project's. It gets no standard input,
-//! its words on stderr are dropped, and it has ten seconds.
+//! The command comes from the user's own files, never from a project's. It has no standard input,
+//! its stderr is dropped, and it must end within ten seconds.
 
 use std::collections::HashMap;
 use std::process::Stdio;
@@ -13,20 +13,20 @@ use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
 use tokio::sync::OnceCell;
 
-/// How long a command may take.
+/// Commands may ask a password manager, which can take seconds.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 
-/// No key is longer than this.
+/// Bytes; no key is longer.
 const SIZE_LIMIT: u64 = 64 * 1024;
 
-/// What commands have printed in this process, so that each succeeds only once.
+/// The outputs of commands in this process, so that each command needs to succeed only once.
 #[derive(Debug, Default)]
 pub(crate) struct CommandCache {
     results: Mutex<HashMap<String, Arc<OnceCell<Secret>>>>,
 }
 
 impl CommandCache {
-    /// The trimmed output of `command`; callers that ask at the same time share one run.
+    /// The trimmed output of `command`. Simultaneous callers share one run.
     pub(crate) async fn output(&self, command: &str) -> Result<Secret, String> {
         let cell = {
             let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
@@ -81,7 +81,7 @@ async fn run(command: &str, limit: Duration) -> Result<Secret, String> {
     }
 }
 
-/// A running command; dropped before its end, it takes its whole process group with it.
+/// A running command. Dropping it before its end kills its whole process group.
 struct Running {
     child: Child,
     ended: bool,
@@ -103,7 +103,7 @@ impl Drop for Running {
     }
 }
 
-/// Asks the kernel to end the command when this process is gone.
+/// Makes the kernel end the command when this process ends.
 #[cfg(target_os = "linux")]
 #[allow(
     unsafe_code,

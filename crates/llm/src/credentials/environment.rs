@@ -1,19 +1,18 @@
-//! Which environment variables hold which provider's key.
-//!
-//! Also where variables are looked up: the process, or a fixed set that a caller hands over.
+//! The environment variables of each provider's key, and the source of variables: the process, or a
+//! fixed set from the caller.
 
 use std::collections::BTreeMap;
 
 use pinion_message::Secret;
 use secrecy::ExposeSecret;
 
-/// Where environment variables are looked up.
+/// The source of environment variables.
 #[derive(Debug, Clone, Default)]
 pub enum Environment {
     /// The environment of this process.
     #[default]
     Process,
-    /// Whatever this says.
+    /// A function that returns values by name.
     Asked(fn(&str) -> Option<String>),
     /// Only these.
     Fixed(BTreeMap<String, String>),
@@ -25,7 +24,7 @@ impl Environment {
     /// The value of a variable that is set and not empty.
     pub fn get(&self, name: &str) -> Option<String> {
         let value = match self {
-            // A name with `=` or NUL cannot be set, and asking for it would panic on some systems.
+            // A name with `=` or NUL cannot be set, and reading it would panic on some systems.
             Self::Process if name.is_empty() || name.contains(['=', '\0']) => None,
             Self::Process => std::env::var(name).ok(),
             Self::Asked(ask) => ask(name),
@@ -41,7 +40,7 @@ impl Environment {
         value.filter(|value| !value.is_empty())
     }
 
-    /// The same variables with those of an entry of `auth.json`, which win.
+    /// These variables, overridden by those of an entry of `auth.json`.
     pub(crate) fn with(&self, entry: &BTreeMap<String, Secret>) -> Self {
         if entry.is_empty() {
             return self.clone();
@@ -60,7 +59,7 @@ impl Environment {
             .find_map(|name| self.get(name))
     }
 
-    /// Whether anything in the environment lets us ask this provider.
+    /// Reports whether the environment has any credential of this provider.
     pub(crate) fn has_credentials(&self, provider: &str) -> bool {
         key_variables(provider).iter().any(|name| self.has(name))
             || provider == "amazon-bedrock" && self.has_aws_identity()
@@ -79,7 +78,7 @@ impl Environment {
     }
 }
 
-/// The variables that may hold a provider's key, the first one winning.
+/// The variables that may hold a provider's key; the first one that is set is used.
 pub fn key_variables(provider: &str) -> &'static [&'static str] {
     match provider {
         "amazon-bedrock" => &["AWS_BEARER_TOKEN_BEDROCK"],

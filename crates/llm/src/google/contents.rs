@@ -1,5 +1,6 @@
-//! The conversation in Google's words: turns of parts, function responses in user turns, and
-//! thought signatures that only go back to the model that made them. Texts are borrowed.
+//! Converts the conversation to Google's contents: turns of parts, function responses in user
+//! turns, and thought signatures, which are sent only to the model that made them. Texts are
+//! borrowed.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -78,7 +79,8 @@ pub(super) enum Outcome<'a> {
     Error(Cow<'a, str>),
 }
 
-/// Whether images ride inside function responses: from Gemini 3 on, and behind other names.
+/// Reports whether function responses may contain images: from Gemini 3 on, and for models that are
+/// not Gemini.
 fn nests_images(id: &str) -> bool {
     match id.to_ascii_lowercase().split_once("gemini-") {
         None => true,
@@ -92,7 +94,7 @@ fn nests_images(id: &str) -> bool {
 
 pub(super) fn turns<'a>(history: &'a [Arc<Message>], model: &Model) -> Vec<Turn<'a>> {
     let mut turns: Vec<Turn<'a>> = Vec::with_capacity(history.len());
-    // A run of results is one turn; images that cannot ride in it make the next one.
+    // Consecutive results are one turn; images that they cannot contain make the next one.
     let mut results: Vec<Part<'a>> = Vec::new();
     let mut images: Vec<Part<'a>> = Vec::new();
     for message in history {
@@ -237,7 +239,7 @@ fn push_result<'a>(
     images.append(&mut shown);
 }
 
-/// Google refuses signatures that are not base64; other APIs keep other things in their place.
+/// Google rejects signatures that are not base64; other APIs store other values in their place.
 fn is_base64(text: &str) -> bool {
     let digits = text.trim_end_matches('=');
     text.len().is_multiple_of(4)

@@ -1,5 +1,5 @@
-//! A request in Google's words: turns of parts, function responses in user turns, and thought
-//! signatures that only go back to the model that made them.
+//! Builds Google's requests: turns of parts, function responses in user turns, and thought
+//! signatures, which are sent only to the model that made them.
 
 use pinion_message::ToolSpec;
 use serde::Serialize;
@@ -13,7 +13,7 @@ use crate::sampling;
 use crate::thinking::max_tokens;
 use crate::transform::transform;
 
-/// Which of Google's hosts is asked.
+/// Google's hosts, which differ in their addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Host {
     GenerativeLanguage,
@@ -58,7 +58,6 @@ struct GenerationConfig {
     sampling: Map<String, Value>,
 }
 
-/// The request as it goes out.
 pub(crate) fn build(request: &Request, host: Host) -> Result<HttpRequest, String> {
     let model = &*request.model;
     let history = transform(&request.messages, model);
@@ -106,7 +105,7 @@ fn declaration(spec: &ToolSpec) -> Declaration<'_> {
     }
 }
 
-/// With a key there is neither project nor location in the address.
+/// The address for an API key, which contains neither project nor location.
 fn vertex_url(request: &Request, path: &str) -> Result<String, String> {
     let path = format!("v1/publishers/google/{path}");
     let base = &request.model.base_url;

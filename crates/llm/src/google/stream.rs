@@ -1,5 +1,5 @@
-//! Google's stream: each frame is a whole response with the next parts. Tool calls arrive in one
-//! piece; text and thoughts grow, and a change of kind begins a new block.
+//! Decodes Google's stream: each frame is a whole response with the next parts. Tool calls arrive
+//! in one piece; text and thoughts grow, and a change between them begins a new block.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -236,7 +236,7 @@ fn keep_signature(answer: &mut Answer, place: usize, signature: &str) {
     *slot = Some(signature.to_owned());
 }
 
-/// An id for a call that came without one of its own.
+/// An id for a call that arrived without one.
 fn generated_id(name: &str) -> String {
     static COUNTER: AtomicU64 = AtomicU64::new(1);
     format!(

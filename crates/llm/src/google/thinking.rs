@@ -1,4 +1,4 @@
-//! How Google's models are told to think: with a word or with a budget, by family.
+//! The thinking settings of Google's models: a level or a budget, by family.
 
 use pinion_message::{Model, ThinkingLevel};
 use serde::Serialize;
@@ -52,7 +52,7 @@ pub(super) fn thinking_config(request: &Request, host: Host) -> ThinkingConfig {
     }
 }
 
-/// Newer models cannot be kept from thinking; they are asked to think as little as they can.
+/// Newer models always think; they get the lowest level they have.
 fn thinking_off(model: &Model, family: Family) -> ThinkingConfig {
     let least = match mapped(model, ThinkingLevel::Off) {
         Mapped::Unsupported => model.thinking_levels().first().copied(),
@@ -71,7 +71,7 @@ fn thinking_off(model: &Model, family: Family) -> ThinkingConfig {
     }
 }
 
-/// The level as a word, where the model takes words rather than budgets.
+/// The level's name, for models that take levels rather than budgets.
 fn level_word(model: &Model, family: Family, level: ThinkingLevel) -> Option<String> {
     match mapped(model, level) {
         Mapped::Word(word) => Some(word.to_ascii_uppercase()),
@@ -79,7 +79,7 @@ fn level_word(model: &Model, family: Family, level: ThinkingLevel) -> Option<Str
     }
 }
 
-/// Models that take thinking the same way, told by their ids.
+/// Models with the same thinking settings, recognised by their ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Family {
     Gemini3Pro,

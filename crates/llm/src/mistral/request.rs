@@ -1,4 +1,4 @@
-//! A request in Mistral's words. Texts are borrowed from the conversation.
+//! Builds Mistral's requests. Texts are borrowed from the conversation.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use crate::sampling;
 use crate::thinking::{Mapped, clamped, mapped, max_tokens};
 use crate::transform::transform;
 
-/// Models that take an effort; the others only know reasoning as a mode.
+/// Models that take an effort; the others have reasoning only as a mode.
 const EFFORT_MODELS: [&str; 3] = [
     "mistral-small-2603",
     "mistral-small-latest",
     "mistral-medium-3.5",
 ];
 
-/// Said of a tool that gave nothing: text must not be empty.
+/// The text of a tool result without output, because Mistral rejects empty text.
 const NO_OUTPUT: &str = "(no tool output)";
 
 #[derive(Serialize)]
@@ -114,7 +114,6 @@ struct Function<'a> {
     parameters: &'a Value,
 }
 
-/// The request as it goes out.
 pub(crate) fn build(request: &Request) -> Result<HttpRequest, String> {
     let model = &*request.model;
     let history = transform(&request.messages, model);

@@ -1,5 +1,5 @@
-//! Mistral's chunk stream. Content is a string or a list of typed pieces; a change between text
-//! and thinking begins a new block, and tool calls end with the stream.
+//! Decodes Mistral's chunk stream. Content is a string or a list of typed pieces; a change between
+//! text and thinking begins a new block, and tool calls end with the stream.
 
 use pinion_jsonl::explain;
 use pinion_message::{Block, StopReason, TextBlock, ThinkingBlock, Usage};
@@ -16,7 +16,7 @@ use crate::wire_json::{ArgumentText, Count, Text, is_truthy, list, object, read,
 #[derive(Default)]
 pub(crate) struct Stream {
     current: Option<(Kind, usize)>,
-    /// Index and place of the tool calls.
+    /// Index and block of the tool calls.
     calls: Vec<(u64, usize)>,
     finish: Option<String>,
 }
@@ -203,7 +203,7 @@ impl Stream {
         };
         let known = self.calls.iter().rev().find(|(known, _)| *known == index);
         let id = delta.id.non_empty().filter(|id| *id != "null");
-        // Whole calls all come with index 0, and an id each.
+        // Calls that arrive whole all have index 0, and an id each.
         let same = known.filter(|(_, place)| id.is_none_or(|id| id == id_of(answer, *place)));
         let place = match same {
             Some(&(_, place)) => place,

@@ -1,7 +1,8 @@
-//! Decides what the offline model answers, from nothing but the request.
+//! Decides the offline model's answer, from nothing but the request.
 //!
 //! A script in the prompt comes first, then a script file, then results of its own calls, then
-//! plain requests. The place in a script is counted off the history, so that it survives a restart.
+//! plain requests. The position in a script is counted in the history, so that it survives a
+//! restart.
 
 use std::time::Duration;
 
@@ -12,13 +13,13 @@ use super::script::{CHUNK, Call, Paced, Script, Step, Turn};
 use super::{PROVIDER, SCENARIO_PREFIX, SCENARIO_VARIABLE};
 use crate::Request;
 
-/// The largest scenario in bytes.
+/// Bytes.
 const LARGEST: u64 = 64 << 20;
 
-/// How much of a tool's output is shown again.
+/// Lines of a tool's output that the answer repeats.
 const SHOWN_LINES: usize = 12;
 
-/// What it is and what it understands.
+/// Introduces the model and lists the requests it recognises.
 const INTRODUCTION: &str = "This is offline/demo, the model built into pinion. It runs without a \
 network and follows fixed rules; it does not understand language. It does understand:
 
@@ -75,8 +76,9 @@ fn scripted_turn(request: &Request) -> Result<Option<Turn>, String> {
     })))
 }
 
-/// The script in force and how many answers it has given: that of the last user message, or of an
-/// earlier one when everything said since was steered in between tool results and the next turn.
+/// The script in force and the number of answers it has given: the script of the last user message,
+/// or of an earlier one if every later message was steered in between tool results and the next
+/// turn.
 fn inline_script(request: &Request) -> Option<(String, usize)> {
     let messages = &request.messages;
     let mut answers = 0;
@@ -100,7 +102,7 @@ fn inline_script(request: &Request) -> Option<(String, usize)> {
     None
 }
 
-/// Whether the user message at `index` came between tool results and the next turn.
+/// Reports whether the user message at `index` came between tool results and the next turn.
 fn was_steered(messages: &[std::sync::Arc<Message>], index: usize) -> bool {
     let before = messages[..index].iter().rev();
     let earlier = before
@@ -111,7 +113,7 @@ fn was_steered(messages: &[std::sync::Arc<Message>], index: usize) -> bool {
 
 /// The text that begins with a script: after `offline:` at the start of a line, or in a fence.
 fn script_in(text: &str) -> Option<&str> {
-    // What is quoted for a summary is not an instruction.
+    // A conversation quoted for a summary is not an instruction.
     if is_conversation(text) {
         return None;
     }
@@ -126,7 +128,8 @@ fn is_conversation(text: &str) -> bool {
     text.trim_start().starts_with("<conversation>")
 }
 
-/// Failed answers do not count: the turn is asked for again.
+/// Reports whether a message is an answer. Failed answers do not count: their turn is requested
+/// again.
 fn is_answer(message: &Message) -> bool {
     let reason = message.as_assistant().map(|answer| answer.stop_reason);
     reason.is_some_and(|reason| !matches!(reason, StopReason::Error | StopReason::Aborted))
@@ -139,7 +142,7 @@ fn is_answer_of(message: &Message, id: &str) -> bool {
     ours && is_answer(message)
 }
 
-/// The answer when no script says otherwise.
+/// The answer when there is no script.
 fn plain_steps(request: &Request) -> Vec<Step> {
     let results: Vec<&ToolResultMessage> = results(request);
     if !results.is_empty() {
@@ -206,7 +209,7 @@ fn results(request: &Request) -> Vec<&ToolResultMessage> {
     results
 }
 
-/// What the tools returned, in short.
+/// A summary of the tool results.
 fn report(results: &[&ToolResultMessage]) -> String {
     let mut report = String::from("offline/demo here, pinion's built-in model.");
     for result in results {
@@ -246,7 +249,7 @@ fn report(results: &[&ToolResultMessage]) -> String {
     report
 }
 
-/// A stand-in for a summary: what the user asked, in order.
+/// A stand-in for a summary: the user's requests, in order.
 fn summary(conversation: &str) -> String {
     let asked = conversation
         .lines()

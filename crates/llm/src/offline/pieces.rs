@@ -1,4 +1,4 @@
-//! Text cut into deltas, and how many tokens text stands for.
+//! Cuts text into deltas, and estimates its tokens.
 
 use std::sync::Arc;
 
@@ -45,11 +45,11 @@ impl Iterator for Pieces {
     }
 }
 
-/// The delta with this number: its digits, then filler, then a space. A reader of the whole text
-/// can tell which delta is missing.
+/// The delta with this number: its digits, then filler, then a space. The numbers show which deltas
+/// are missing in the whole text.
 fn numbered(number: u64, size: usize) -> Arc<str> {
     let digits = number.to_string();
-    // Of a number that does not fit, the last digits tell more.
+    // Of a number that does not fit, the last digits differ most.
     let shown = digits
         .get(digits.len().saturating_sub(size)..)
         .unwrap_or_default();
@@ -64,7 +64,7 @@ fn numbered(number: u64, size: usize) -> Arc<str> {
     text.into()
 }
 
-/// Four characters make a token, as a rule of thumb.
+/// An estimate: four characters per token.
 pub(super) fn prompt_tokens(request: &Request) -> u64 {
     let text = |text: &str| text.chars().count();
     let blocks = |blocks: &[Block]| -> usize {

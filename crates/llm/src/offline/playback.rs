@@ -1,7 +1,7 @@
 //! Plays one turn as the events of a stream.
 //!
-//! Text arrives as fast as it is taken, unless a step has a pace; cancelling ends the stream at the
-//! next event, also in the middle of a wait. Knows nothing of where the turn came from.
+//! Text arrives as fast as it is read, unless a step has a pace. Cancelling ends the stream at the
+//! next event, also in the middle of a wait. This module does not depend on the source of the turn.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -23,16 +23,16 @@ use crate::partial_json::read_arguments;
 use crate::waits::{Interruption, Waits};
 use crate::{EventStream, Request, StreamEvent};
 
-/// After so many events in a row others get their turn.
+/// Events in a row after which other tasks run.
 const EVENTS_PER_TURN: u32 = 64;
 
-/// What an overloaded provider answers.
+/// The error of an overloaded provider.
 const OVERLOADED: &str =
     r#"529 {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
 
-/// How often each scripted overload has failed so far in this process.
+/// The failures of each scripted overload so far in this process.
 ///
-/// Failed answers are not part of the history, so the count cannot be read off a request.
+/// Failed answers are not part of the history, so the count cannot be derived from a request.
 static OVERLOADS: LazyLock<Mutex<HashMap<u64, u32>>> = LazyLock::new(Mutex::default);
 
 /// One answer being played.
@@ -40,18 +40,18 @@ pub(super) struct Playback {
     model: Arc<Model>,
     cancel: CancellationToken,
     waits: Waits,
-    /// Names the turn within the session.
+    /// Identifies the turn within the session.
     key: u64,
     steps: std::vec::IntoIter<Step>,
     /// Events that are due before the next step.
     ready: VecDeque<StreamEvent>,
-    /// The rest of the text that is arriving.
+    /// The rest of the text that is being sent.
     arriving: Option<Arriving>,
     message: AssistantMessage,
     state: State,
     /// The kind of the last block, while it still grows.
     open: Option<Kind>,
-    /// What the open tool call will have when all of its text has arrived.
+    /// The arguments of the open tool call, set when all of its text was sent.
     arguments: (Map<String, Value>, Option<String>),
     call_prefix: String,
     stop: Option<StopReason>,
@@ -143,12 +143,12 @@ impl Playback {
         }
     }
 
-    /// The next delta of the text that is arriving.
+    /// The next delta of the text that is being sent.
     async fn next_piece(&mut self) -> Option<StreamEvent> {
         let arriving = self.arriving.as_mut()?;
         if !arriving.pace.is_zero() {
             let (now, pace) = (Instant::now(), arriving.pace);
-            // Pieces come at their pace, also when the one before was late.
+            // Pieces follow their schedule, also when an earlier one was late.
             let due = arriving.due.unwrap_or(now).checked_add(pace);
             arriving.due = due;
             let pause = due.map_or(pace, |due| due.saturating_duration_since(now));
@@ -253,7 +253,7 @@ impl Playback {
         }
     }
 
-    /// Begins a block, or goes on with the last one when it is of the same kind.
+    /// Begins a block, or continues the last one when it is of the same kind.
     fn open_block(&mut self, kind: Kind, block: impl FnOnce() -> Block) {
         self.start();
         if self.open == Some(kind) && kind != Kind::Tool {
@@ -297,7 +297,8 @@ impl Playback {
         self.pause(time).await;
     }
 
-    /// Waits, and ends the answer if the request does not allow that long a wait. True when the time has passed.
+    /// Waits, and ends the answer if the request does not permit that long a wait. Returns true
+    /// when the time has passed.
     async fn pause(&mut self, time: Duration) -> bool {
         let idle = self.waits.timeouts().idle;
         let waited = self.waits.within(idle, tokio::time::sleep(time)).await;
@@ -309,7 +310,7 @@ impl Playback {
 
     fn interrupted(&mut self, interruption: Interruption) {
         let message = match interruption {
-            // `next` sees it before anything else.
+            // `next` checks for it first.
             Interruption::Cancelled => return,
             Interruption::Slow => self.waits.idle_text(),
             Interruption::Overdue => self.waits.overdue_text(),
@@ -325,7 +326,7 @@ impl Playback {
             drop(overloads);
             self.end(StopReason::Error, Some(OVERLOADED.to_owned()));
         } else {
-            // The same prompt, asked again, is overloaded again.
+            // A repeated prompt is overloaded again.
             overloads.remove(&self.key);
         }
     }

@@ -1,4 +1,4 @@
-//! The plain requests the offline model understands, and the tool calls they become.
+//! The plain requests the offline model recognises, and their tool calls.
 //!
 //! A handful of fixed forms, matched at the beginning of the message without regard to case.
 //! Anything else is `None`; there is no guessing.
@@ -6,7 +6,6 @@
 use pinion_message::ToolSpec;
 use serde_json::{Value, json};
 
-/// What was asked.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum PlainRequest {
     List {
@@ -44,7 +43,7 @@ pub(super) struct PlannedCall {
 }
 
 impl PlainRequest {
-    /// What `text` asks for, if it is one of the known forms.
+    /// The request in `text`, if it has one of the known forms.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let text = strip(text, "please ").unwrap_or(text);
@@ -87,7 +86,8 @@ impl PlainRequest {
             .map(|path| Self::Read { path })
     }
 
-    /// The call that does it with the tools there are; an error names the tool that is missing.
+    /// The call that carries out the request with the given tools. The error names the missing
+    /// tool.
     pub(super) fn call(&self, tools: &[ToolSpec]) -> Result<PlannedCall, &'static str> {
         let has = |name: &str| tools.iter().any(|tool| tool.name == name);
         let with = |tool: &'static str, arguments: Value, otherwise: String| {
@@ -121,7 +121,7 @@ impl PlainRequest {
                 String::new(),
             ),
             Self::Edit { path, old, new } => {
-                // Tools differ: one replacement, or a list of them.
+                // Some edit tools take one replacement, others a list.
                 let spec = tools.iter().find(|tool| tool.name == "edit");
                 let listed =
                     spec.is_some_and(|tool| tool.parameters["properties"]["edits"].is_object());
@@ -143,13 +143,14 @@ impl PlainRequest {
                     format!("grep -rn -e {} -- {place}", quoted(pattern)),
                 )
             }
-            // Thinking needs no tool; asking for a call is answered as if one were missing.
+            // Thinking needs no tool, so it has no call.
             Self::Think { .. } => Err("think"),
         }
     }
 }
 
-/// `list the files in X`, `list files`, `ls X`: what comes after, if anything.
+/// The directory in `list the files in X`, `list files` or `ls X`; the inner value is `None` if
+/// there is none.
 fn list(text: &str) -> Option<Option<&str>> {
     if let Some(rest) = strip(text, "ls") {
         return match rest {
@@ -199,7 +200,8 @@ fn split_last<'t>(text: &'t str, separator: &str) -> (&'t str, Option<String>) {
     }
 }
 
-/// What is asked for, without blanks, quotes and the end of a sentence; `None` when nothing is left.
+/// The name in `text`, without blanks, quotes and the end of a sentence; `None` when nothing is
+/// left.
 fn word(text: &str) -> Option<String> {
     let bare = unquoted(text);
     let bare = match bare.len() == text.trim().len() {
@@ -227,7 +229,7 @@ fn unquoted(text: &str) -> &str {
     text
 }
 
-/// One word of a shell command.
+/// Quotes a text as one word of a shell command.
 fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "./_-+=:,@".contains(c);
     if !text.is_empty() && text.chars().all(plain) {

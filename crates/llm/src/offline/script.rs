@@ -1,7 +1,7 @@
 //! The script language of the offline model: turns of steps, written as JSON.
 //!
-//! Only reads and checks scripts; what a step does is said in `docs/offline.md` and done in
-//! `playback`. Unknown members are refused, so that a misspelt step is not silently skipped.
+//! This module only parses and checks scripts; `docs/offline.md` describes the steps and `playback`
+//! runs them. Unknown members are rejected, so that a misspelt step is not silently skipped.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use pinion_message::StopReason;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// No single step makes more text than this.
+/// Bytes of text that a single step may produce.
 const TEXT_LIMIT: u64 = 256 * 1024 * 1024;
 
-/// Characters per delta when a step does not say.
+/// The default number of characters per delta.
 pub(super) const CHUNK: usize = 24;
 
 /// A whole script.
@@ -26,7 +26,7 @@ pub(super) struct Script {
 pub(super) struct Turn {
     pub(super) steps: Vec<Step>,
     pub(super) usage: Option<Tokens>,
-    /// Names this turn among all scripts, for counting overloads.
+    /// Identifies this turn among all scripts, for counting overloads.
     pub(super) key: u64,
 }
 
@@ -48,16 +48,16 @@ pub(super) struct Paced<T> {
     pub(super) what: T,
     /// Characters per delta.
     pub(super) chunk: usize,
-    /// Before each delta.
+    /// The delay before each delta.
     pub(super) pace: Duration,
 }
 
-/// One thing that happens in an answer.
+/// One step of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Step {
     Text(Paced<String>),
     Think(Paced<String>),
-    /// The reasoning so far gets this signature.
+    /// Sets the signature of the reasoning so far.
     Signature(String),
     /// Numbered text deltas of one size.
     Deltas {
@@ -127,7 +127,7 @@ struct ScriptEntry {
 }
 
 impl Script {
-    /// Reads the script at the beginning of `text`; what follows it is not looked at.
+    /// Parses the script at the beginning of `text`. The text after it is ignored.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
         match values.next() {

@@ -1,4 +1,4 @@
-//! Which model a session begins with.
+//! Chooses the model of a new session.
 
 use std::sync::Arc;
 
@@ -7,9 +7,9 @@ use pinion_message::{Model, ThinkingLevel};
 use super::ScopedModel;
 use crate::Registry;
 
-/// The model to take from each provider, the provider to prefer first.
+/// The default model of each provider, in the order in which providers are preferred.
 ///
-/// A test holds every id against the catalogue.
+/// A test checks every id against the catalogue.
 const DEFAULTS: [(&str, &str); 40] = [
     ("amazon-bedrock", "us.anthropic.claude-opus-4-6-v1"),
     ("anthropic", "claude-opus-4-7"),
@@ -56,37 +56,35 @@ const DEFAULTS: [(&str, &str); 40] = [
     ("zai-coding-cn", "glm-5.3"),
 ];
 
-/// What is known when a session begins.
+/// The inputs of [`initial_model`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct InitialOptions<'a> {
-    /// What the command line named, already resolved.
+    /// The model of the command line.
     pub chosen: Option<&'a super::Resolved>,
     /// The models to cycle through.
     pub scope: &'a [ScopedModel],
-    /// An earlier session goes on.
+    /// The session continues an earlier one.
     pub continuing: bool,
-    /// Provider and id of the model that session used last.
+    /// Provider and id of the model that the earlier session used last.
     pub session: Option<(&'a str, &'a str)>,
     /// Provider and id from the settings.
     pub saved: Option<(&'a str, &'a str)>,
 }
 
-/// The model a session begins with.
 #[derive(Debug, Clone)]
 pub struct InitialModel {
-    /// The model.
     pub model: Arc<Model>,
-    /// A level that came with it, not yet clamped.
+    /// The level that belongs to the model, not yet clamped.
     pub thinking: Option<ThinkingLevel>,
     /// For stderr, after `Warning: `.
     pub warning: Option<String>,
 }
 
-/// The model a session begins with; `None` when nothing is configured.
+/// The model of a new session; `None` when nothing is configured.
 ///
-/// The command line, then the scope (the saved default if it is in there) unless a session goes on,
-/// then that session's model if it can be asked, then the saved default, then the preferred models of
-/// the providers that can be asked, then any model that can be asked.
+/// The order: the command line; the scope (the saved default if it is in the scope) unless an
+/// earlier session continues; that session's model if it is available; the saved default; the
+/// default models of the available providers; any available model.
 pub fn initial_model(registry: &Registry, options: &InitialOptions<'_>) -> Option<InitialModel> {
     let plain = |model| InitialModel {
         model,
@@ -152,7 +150,7 @@ pub fn initial_model(registry: &Registry, options: &InitialOptions<'_>) -> Optio
     })
 }
 
-/// The model to use of a provider when only the provider is named.
+/// The model to use when only its provider is named.
 pub fn default_model(registry: &Registry, provider: &str) -> Option<Arc<Model>> {
     let preferred = DEFAULTS.iter().find(|(name, _)| *name == provider);
     preferred
@@ -191,7 +189,7 @@ mod tests {
         let without: Vec<_> = catalog::providers()
             .filter(|name| !DEFAULTS.iter().any(|(provider, _)| provider == name))
             .collect();
-        // Its protocol is not spoken.
+        // Its protocol is not supported.
         assert_eq!(without, ["radius"]);
     }
 }

@@ -7,16 +7,16 @@ use pinion_message::ThinkingLevel;
 use crate::Registry;
 use crate::registry::{Candidate, is_built_in};
 
-/// What may stand after the last colon of a name.
+/// The text that is permitted after the last colon of a name.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Suffix {
     /// A thinking level; anything else makes the name unknown.
     MustBeLevel,
-    /// Anything; what is no level is dropped with a warning.
+    /// Any text; a text that is not a level is dropped with a warning.
     MayBeDropped,
 }
 
-/// A model that fits.
+/// A model that matches.
 #[derive(Clone)]
 pub(super) struct Hit<'a> {
     pub(super) candidate: Candidate<'a>,
@@ -45,7 +45,7 @@ pub(super) fn matching<'a>(
     }
     let mut hit = matching(registry, name, candidates, suffix)?;
     match level {
-        // A name that already lost something keeps the default level.
+        // A name that already lost a suffix has the default level.
         Some(_) if hit.warning.is_some() => {}
         Some(level) => hit.thinking = Some(level),
         None => {
@@ -113,7 +113,7 @@ fn best<'a>(
     if aliases.is_empty() {
         aliases = partial;
     }
-    // The first of equals stays first.
+    // Of equal ids the first one stays first.
     aliases
         .into_iter()
         .reduce(|best, next| match order(best.id, next.id) {
@@ -138,8 +138,8 @@ const MAKERS: [&str; 12] = [
     "ant-ling",
 ];
 
-/// Those of the best rank: their API is spoken, their provider has a credential, it is the maker of the model or a
-/// provider that the user defined.
+/// The candidates of the best rank: their API is supported, their provider has a credential, it is
+/// the maker of the model or a provider that the user defined.
 fn preferred<'a>(registry: &Registry, candidates: Vec<Candidate<'a>>) -> Vec<Candidate<'a>> {
     let has_credentials = registry.who_has_credentials();
     let rank = |candidate: &Candidate<'a>| {
@@ -159,13 +159,14 @@ fn preferred<'a>(registry: &Registry, candidates: Vec<Candidate<'a>>) -> Vec<Can
         .collect()
 }
 
-/// An id that names the newest of a line: it ends in `-latest`, or in no date.
+/// Reports whether an id names the newest model of a series: it ends in `-latest`, or not in a
+/// date.
 fn is_alias(id: &str) -> bool {
     let date = id.rsplit_once('-').map_or("", |(_, tail)| tail);
     !(date.len() == 8 && date.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// The order of ids as people sort them: signs, then digits, then letters whatever their case.
+/// Orders ids as people sort them: signs, then digits, then letters regardless of case.
 fn order(left: &str, right: &str) -> Ordering {
     let key = |c: char| {
         let group = match c {

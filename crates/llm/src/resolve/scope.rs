@@ -9,17 +9,15 @@ use super::pattern::{Suffix, matching, split_level};
 use crate::Registry;
 use crate::registry::Candidate;
 
-/// A model to cycle through.
 #[derive(Debug, Clone)]
 pub struct ScopedModel {
-    /// The model.
     pub model: Arc<Model>,
     /// The level written after its pattern.
     pub thinking: Option<ThinkingLevel>,
 }
 
-/// The available models that `patterns` name, in the order of the patterns, each once; and what to
-/// say on stderr, after `Warning: `.
+/// The available models that `patterns` name, in the order of the patterns, each once; and the
+/// warnings for stderr, without the prefix `Warning: `.
 pub fn scope<P: AsRef<str>>(
     registry: &Registry,
     patterns: &[P],
@@ -59,7 +57,7 @@ pub fn scope<P: AsRef<str>>(
     (models.collect(), warnings)
 }
 
-/// A glob whose `*` stays within one part of a path; `None` when it is no glob.
+/// A glob whose `*` stays within one part of a path; `None` when it is not a valid glob.
 fn compiled(glob: &str) -> Option<GlobMatcher> {
     let glob = GlobBuilder::new(glob)
         .case_insensitive(true)

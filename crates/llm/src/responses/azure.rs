@@ -2,7 +2,6 @@
 
 use crate::request::Request;
 
-/// Returns a variable that is not blank.
 fn variable(request: &Request, name: &str) -> Option<String> {
     let value = request.options.environment.get(name);
     value.filter(|value| !value.trim().is_empty())

@@ -1,5 +1,5 @@
-//! The conversation as the flat list of items the Responses API takes, in which reasoning goes
-//! back exactly as it came. Texts are borrowed.
+//! Converts the conversation to the flat list of items of the Responses API, in which reasoning is
+//! sent back exactly as it came. Texts are borrowed.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::outgoing::{DataUrl, joined_text};
 use crate::request::Request;
 use crate::tool_ids::short_hash;
 
-/// Longer message ids are refused.
+/// The API rejects longer message ids.
 const MAX_MESSAGE_ID: usize = 64;
 
 #[derive(Serialize)]
@@ -82,7 +82,7 @@ pub(super) struct Call<'a> {
     arguments: String,
 }
 
-/// What is kept of a message item: its id, and which phase of the answer it was.
+/// The stored part of a message item: its id and its phase.
 #[derive(Deserialize)]
 pub(super) struct TextSignature<'a> {
     v: u64,
@@ -150,8 +150,8 @@ fn push_answer<'a>(
     model: &Model,
     number: usize,
 ) {
-    // The server checks that a call with an item id follows the reasoning it belongs to, which
-    // another model's reasoning no longer does.
+    // The server checks that a call with an item id follows its reasoning. Reasoning of another
+    // model is not sent.
     let other_model =
         answer.provider == model.provider && answer.api == model.api && answer.model != model.id;
     for block in &answer.content {
@@ -188,7 +188,7 @@ fn message_id(signature: Option<&str>, number: usize) -> (Cow<'_, str>, Option<C
     };
     let (id, phase) = match serde_json::from_str::<TextSignature<'_>>(signature) {
         Ok(TextSignature { v: 1, id, phase }) => (id, phase),
-        // Old sessions kept the bare id.
+        // Old sessions contain the bare id.
         _ => (signature.into(), None),
     };
     let known = |phase: &Cow<'_, str>| matches!(&**phase, "commentary" | "final_answer");

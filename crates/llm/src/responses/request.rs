@@ -1,5 +1,5 @@
-//! A request in the words of the Responses API: one flat list of items, in which reasoning goes
-//! back exactly as it came. Azure speaks the same with another address and another header.
+//! Builds requests of the Responses API: one flat list of items, in which reasoning is sent back
+//! exactly as it came. Azure has the same API with another address and another header.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use crate::sampling;
 use crate::thinking::{Mapped, clamped, effort, mapped, max_tokens};
 use crate::transform::transform;
 
-/// Whose Responses API it is.
+/// The vendor of the Responses API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flavour {
     OpenAi,
@@ -64,7 +64,6 @@ struct Tool<'a> {
     strict: bool,
 }
 
-/// The request as it goes out.
 pub(crate) fn build(request: &Request, flavour: Flavour) -> Result<HttpRequest, String> {
     let model = &*request.model;
     let options = &request.options;

@@ -1,5 +1,5 @@
-//! The event stream of the Responses API. State is kept per output index, because items may
-//! interleave; the item that ends a block is authoritative over what was streamed.
+//! Decodes the event stream of the Responses API. State is stored per output index, because items
+//! may interleave; the item that ends a block overrides what was streamed.
 
 use pinion_jsonl::explain;
 use pinion_message::{Block, StopReason, TextBlock, ThinkingBlock, Usage};
@@ -188,7 +188,7 @@ impl Stream {
             }
             "response.failed" => return Err(failed(event.response.as_ref())),
             "error" => return Err(error_event(event)),
-            // Servers between us and the API have no types for what goes wrong with them.
+            // Proxies in front of the API send errors without a type.
             "" => {
                 if let Some(error) = event.error.as_ref().filter(|error| is_truthy(error)) {
                     return Err(error_message(error));
@@ -318,7 +318,8 @@ impl Stream {
     }
 }
 
-/// The full text replaces what was streamed; what was not streamed yet is told as one delta.
+/// Replaces the streamed arguments by the full text; the part that was not streamed yet is sent as
+/// one delta.
 fn complete_arguments(answer: &mut Answer, place: usize, full: &str) {
     if full.is_empty() || !answer.is_open(place) {
         return;
@@ -366,7 +367,7 @@ fn text_signature(item: &Value) -> String {
     signature.to_string()
 }
 
-/// Other service tiers cost a multiple of the list price.
+/// The price of a service tier as a multiple of the list price.
 fn tier_multiple(tier: &str, model: &str) -> f64 {
     match tier {
         "flex" => 0.5,
