@@ -34,7 +34,7 @@ impl Texts {
             (start, text.len())
         });
         assert!(length <= usize::from(u16::MAX), "text too long: {text}");
-        format!("S({start},{length})")
+        format!("Span({start},{length})")
     }
 }
 
@@ -80,7 +80,7 @@ fn main() {
         let first_tier = tier_count;
         for tier in model["cost"]["tiers"].as_array().into_iter().flatten() {
             let above = integer(tier, "inputTokensAbove");
-            let _ = writeln!(tiers, "T({above},{}),", rates(tier));
+            let _ = writeln!(tiers, "Tier({above},{}),", rates(tier));
             tier_count += 1;
         }
         let images = model["input"]
@@ -88,7 +88,7 @@ fn main() {
             .is_some_and(|kinds| kinds.iter().any(|k| k == "image"));
         let _ = writeln!(
             rows,
-            "R({},{},{},{},{},{images},{},[{}],{first_tier},{tier_count},{},{},{},{}),",
+            "Row({},{},{},{},{},{images},{},[{}],{first_tier},{tier_count},{},{},{},{}),",
             texts.span(text(&model, "id")),
             texts.span(text(&model, "name")),
             texts.span(text(&model, "api")),
@@ -105,11 +105,15 @@ fn main() {
     }
 
     let mut code = String::from("static TEXTS: &str = include_str!(\"catalog.txt\");\n");
-    let _ = writeln!(code, "static TIERS: [T; {tier_count}] = [\n{tiers}];");
-    let _ = writeln!(code, "static ROWS: [R; {row_count}] = [\n{rows}];");
-    let _ = writeln!(code, "static PROVIDERS: [P; {}] = [", providers.len());
+    let _ = writeln!(code, "static TIERS: [Tier; {tier_count}] = [\n{tiers}];");
+    let _ = writeln!(code, "static ROWS: [Row; {row_count}] = [\n{rows}];");
+    let _ = writeln!(
+        code,
+        "static PROVIDERS: [ProviderRows; {}] = [",
+        providers.len()
+    );
     for (name, first, end) in &providers {
-        let _ = writeln!(code, "P({},{first},{end}),", texts.span(name));
+        let _ = writeln!(code, "ProviderRows({},{first},{end}),", texts.span(name));
     }
     code.push_str("];\n");
 

@@ -57,7 +57,6 @@ const UNFINISHED: &[&str] = &[
     "crates/extensions",
     "crates/files",
     "crates/hub",
-    "crates/llm",
     "crates/pinion",
     "crates/testkit",
     "crates/tools",

@@ -163,7 +163,7 @@ impl Answer {
 
     /// Ends a block. Its arguments are parsed from their text; empty text is an empty object.
     pub(crate) fn close(&mut self, index: usize) {
-        self.settle(index, EmptyArguments::BecomeObject);
+        self.parse_arguments_at(index, EmptyArguments::BecomeObject);
         if let Some(block) = self.message.content.get(index) {
             self.events.push_back(StreamEvent::BlockEnd {
                 index,
@@ -202,7 +202,7 @@ impl Answer {
         }
         self.ended = true;
         for index in 0..self.slots.len() {
-            self.settle(index, EmptyArguments::StayAsTheyAre);
+            self.parse_arguments_at(index, EmptyArguments::StayAsTheyAre);
         }
         let mut message = std::mem::replace(&mut self.message, blank(&self.model));
         message.stop_reason = reason;
@@ -211,7 +211,7 @@ impl Answer {
     }
 
     /// Parses the arguments of an open tool call into the block.
-    fn settle(&mut self, index: usize, empty: EmptyArguments) {
+    fn parse_arguments_at(&mut self, index: usize, empty: EmptyArguments) {
         let Some(slot) = self.slots.get_mut(index) else {
             return;
         };

@@ -4,8 +4,8 @@
 //! `PINION_CASSETTE_RECORD=<file>` records, `--model cassette:<file>` replays. A cassette contains
 //! answers, never the keys of the requests.
 
+mod file;
 mod recorder;
-mod tape;
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
@@ -19,12 +19,12 @@ use pinion_message::{Message, Model, StopReason};
 use tokio::time::Instant;
 
 use crate::answer::blank;
+use crate::deadlines::{Deadlines, Interruption};
 use crate::decoder::ResponseDecoder;
-use crate::waits::{Interruption, Waits};
 use crate::{EventStream, Provider, Request, StreamEvent};
+use file::{CassetteFile, Exchange};
 pub use recorder::Recorder;
 pub(crate) use recorder::Recording;
-use tape::{Exchange, Tape};
 
 pub(crate) const PROVIDER: &str = "cassette";
 /// Prefix of model names that name a cassette file.
@@ -48,7 +48,7 @@ pub(crate) fn recorder_from_environment() -> Option<(PathBuf, std::io::Result<Re
 
 /// The model that replays `file`. The error is a sentence without its full stop.
 pub(crate) fn cassette_model(file: &str) -> Result<Model, String> {
-    let recorded = Tape::read(Path::new(file))?.model;
+    let recorded = CassetteFile::read(Path::new(file))?.model;
     Ok(Model {
         name: format!("Cassette of {}/{}", recorded.provider, recorded.id),
         id: file.to_owned(),
@@ -84,7 +84,7 @@ fn next_exchange(file: &str, key: &str) -> Result<Exchange, String> {
     let mut playing = PLAYING.lock().unwrap_or_else(PoisonError::into_inner);
     let left = match playing.entry(file.to_owned()) {
         Entry::Occupied(left) => left.into_mut(),
-        Entry::Vacant(place) => place.insert(Tape::read(Path::new(file))?.exchanges.into()),
+        Entry::Vacant(place) => place.insert(CassetteFile::read(Path::new(file))?.exchanges.into()),
     };
     let place = left
         .iter()
@@ -119,10 +119,10 @@ impl Provider for CassetteProvider {
             return Box::pin(stream::iter([StreamEvent::End(message)]));
         };
         let replay = Replay {
-            waits: Waits::new(&request),
+            deadlines: Deadlines::new(&request),
             request,
             decoder,
-            state: State::Waiting,
+            state: ReplayState::Waiting,
             started: Instant::now(),
             paced: self.paced,
         };
@@ -135,14 +135,14 @@ impl Provider for CassetteProvider {
 /// One answer being replayed.
 struct Replay {
     request: Request,
-    waits: Waits,
+    deadlines: Deadlines,
     decoder: ResponseDecoder,
-    state: State,
+    state: ReplayState,
     started: Instant,
     paced: bool,
 }
 
-enum State {
+enum ReplayState {
     Waiting,
     /// The rest of the body, the rest of its pieces, and its error, if it ended in one.
     Reading {
@@ -163,13 +163,13 @@ impl Replay {
             }
             if self.request.cancel.is_cancelled() && !self.decoder.is_ended() {
                 self.decoder.abort("Request was aborted");
-                self.state = State::Over;
+                self.state = ReplayState::Over;
                 continue;
             }
-            match std::mem::replace(&mut self.state, State::Over) {
-                State::Over => return None,
-                State::Waiting => self.begin(),
-                State::Reading {
+            match std::mem::replace(&mut self.state, ReplayState::Over) {
+                ReplayState::Over => return None,
+                ReplayState::Waiting => self.begin(),
+                ReplayState::Reading {
                     body,
                     chunks,
                     error,
@@ -193,7 +193,7 @@ impl Replay {
                 Some(200..=299) => {
                     self.decoder.begin();
                     let chunks = exchange.chunks.into_iter();
-                    self.state = State::Reading {
+                    self.state = ReplayState::Reading {
                         body: body.into(),
                         chunks,
                         error: exchange.error,
@@ -216,8 +216,8 @@ impl Replay {
         error: Option<String>,
         begun: bool,
     ) {
-        if self.waits.is_overdue() {
-            return self.decoder.fail(self.waits.overdue_text());
+        if self.deadlines.is_past_deadline() {
+            return self.decoder.fail(self.deadlines.deadline_text());
         }
         let Some((at, length)) = chunks.next() else {
             // Bytes that no piece covers come last: a cassette may be edited by hand.
@@ -231,28 +231,30 @@ impl Replay {
         if self.paced {
             let passed = self.started.elapsed();
             let pause = tokio::time::sleep(Duration::from_millis(at).saturating_sub(passed));
-            let timeouts = self.waits.timeouts();
+            let timeouts = self.deadlines.timeouts();
             let limit = if begun {
                 timeouts.idle
             } else {
                 timeouts.first_byte
             };
-            match self.waits.within(limit, pause).await {
+            match self.deadlines.within(limit, pause).await {
                 Ok(()) => {}
                 // The caller of this function checks for it too.
                 Err(Interruption::Cancelled) => return,
-                Err(Interruption::Overdue) => return self.decoder.fail(self.waits.overdue_text()),
-                Err(Interruption::Slow) if begun => {
-                    return self.decoder.fail(self.waits.idle_text());
+                Err(Interruption::DeadlinePassed) => {
+                    return self.decoder.fail(self.deadlines.deadline_text());
                 }
-                Err(Interruption::Slow) => {
+                Err(Interruption::TimedOut) if begun => {
+                    return self.decoder.fail(self.deadlines.idle_text());
+                }
+                Err(Interruption::TimedOut) => {
                     return self.decoder.fail("Request timed out.".to_owned());
                 }
             }
         }
         self.decoder.push(&body.split_to(length.min(body.len())));
         if !self.decoder.is_ended() {
-            self.state = State::Reading {
+            self.state = ReplayState::Reading {
                 body,
                 chunks,
                 error,

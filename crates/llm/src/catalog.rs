@@ -10,38 +10,38 @@ use serde::de::DeserializeOwned;
 
 /// A piece of `TEXTS`: offset and length in bytes.
 #[derive(Clone, Copy)]
-struct S(u32, u16);
+struct Span(u32, u16);
 
 /// A price tier: tokens above, then input, output, cache read, cache write.
 #[derive(Clone, Copy)]
-struct T(u64, f64, f64, f64, f64);
+struct Tier(u64, f64, f64, f64, f64);
 
 /// One model: id, name, api, base URL, reasoning, images, thinking levels, rates, first and end
 /// of its tiers, context window, output cap, headers, compat.
 #[derive(Clone, Copy)]
-struct R(
-    S,
-    S,
-    S,
-    S,
+struct Row(
+    Span,
+    Span,
+    Span,
+    Span,
     bool,
     bool,
-    S,
+    Span,
     [f64; 4],
     u16,
     u16,
     u32,
     u32,
-    S,
-    S,
+    Span,
+    Span,
 );
 
 /// One provider: name, first and end of its rows.
-struct P(S, u16, u16);
+struct ProviderRows(Span, u16, u16);
 
 include!(concat!(env!("OUT_DIR"), "/catalog.rs"));
 
-impl S {
+impl Span {
     fn text(self) -> &'static str {
         let start = self.0 as usize;
         TEXTS
@@ -61,8 +61,8 @@ impl S {
 /// A row of the built-in models, not yet a [`Model`].
 #[derive(Clone, Copy)]
 pub(crate) struct CatalogModel {
-    provider: &'static P,
-    row: &'static R,
+    provider: &'static ProviderRows,
+    row: &'static Row,
 }
 
 impl CatalogModel {
@@ -87,7 +87,7 @@ impl CatalogModel {
     }
 
     pub(crate) fn to_model(self) -> Model {
-        let &R(
+        let &Row(
             _,
             _,
             _,
@@ -109,7 +109,7 @@ impl CatalogModel {
             .unwrap_or_default();
         let tiers =
             tiers.iter().map(
-                |&T(above, input, output, cache_read, cache_write)| CostTier {
+                |&Tier(above, input, output, cache_read, cache_write)| CostTier {
                     input_tokens_above: above,
                     input,
                     output,
@@ -166,7 +166,7 @@ pub(crate) fn models_of(provider: &str) -> impl Iterator<Item = CatalogModel> + 
         .flat_map(rows_of)
 }
 
-fn rows_of(provider: &'static P) -> impl Iterator<Item = CatalogModel> {
+fn rows_of(provider: &'static ProviderRows) -> impl Iterator<Item = CatalogModel> {
     let rows = ROWS
         .get(usize::from(provider.1)..usize::from(provider.2))
         .unwrap_or_default();

@@ -43,7 +43,7 @@ const RETRYABLE: &[&str] = &[
 ];
 
 /// Limits that waiting a few seconds does not lift.
-const USED_UP: &[&str] = &[
+const QUOTA_EXHAUSTED: &[&str] = &[
     "insufficient.?quota",
     "quota.?exceeded",
     "exceeded your current quota",
@@ -101,7 +101,7 @@ const NO_BODY: &[&str] = &[r"^4(00|13) *(status code)? *\(no body\)"];
 /// Only answers that ended in an error qualify, and never a context overflow.
 pub fn is_retryable(message: &AssistantMessage) -> bool {
     static RETRY: LazyLock<Option<Regex>> = LazyLock::new(|| any_of(RETRYABLE));
-    static SPENT: LazyLock<Option<Regex>> = LazyLock::new(|| any_of(USED_UP));
+    static SPENT: LazyLock<Option<Regex>> = LazyLock::new(|| any_of(QUOTA_EXHAUSTED));
     let Some(text) = error_text(message) else {
         return false;
     };
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn every_pattern_compiles() {
-        for patterns in [RETRYABLE, USED_UP, OVERFLOW, NOT_OVERFLOW, NO_BODY] {
+        for patterns in [RETRYABLE, QUOTA_EXHAUSTED, OVERFLOW, NOT_OVERFLOW, NO_BODY] {
             for pattern in patterns {
                 assert!(Regex::new(pattern).is_ok(), "{pattern}");
             }

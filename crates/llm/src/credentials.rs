@@ -18,7 +18,7 @@ use secrecy::ExposeSecret;
 
 use crate::Notice;
 use crate::catalog;
-use crate::wire::SPOKEN_APIS;
+use crate::wire::SUPPORTED_APIS;
 pub(crate) use auth_file::Entries;
 use auth_file::{AuthFile, Stored};
 use command::CommandCache;
@@ -273,7 +273,7 @@ impl Credentials {
     fn hint(&self, provider: &str) -> String {
         let mut models = catalog::models_of(provider).peekable();
         if let Some(first) = models.peek().copied()
-            && !models.any(|model| SPOKEN_APIS.contains(&model.api()))
+            && !models.any(|model| SUPPORTED_APIS.contains(&model.api()))
         {
             let (other, variable) = match provider {
                 "amazon-bedrock" => ("anthropic", "ANTHROPIC_API_KEY"),
@@ -281,7 +281,7 @@ impl Credentials {
                 _ => ("openrouter", "OPENROUTER_API_KEY"),
             };
             return format!(
-                "pinion does not speak the API of {provider} ({}), so a key for it does not help. Use another provider of \
+                "pinion does not support the API of {provider} ({}), so a key for it does not help. Use another provider of \
                  the model, for example {other} with {variable}.",
                 first.api()
             );

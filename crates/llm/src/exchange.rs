@@ -11,12 +11,12 @@ use secrecy::ExposeSecret;
 
 use crate::answer::blank;
 use crate::cassette::{Recorder, Recording};
+use crate::deadlines::{Deadlines, Interruption};
 use crate::decoder::ResponseDecoder;
 use crate::http::{Clients, is_loopback};
-use crate::outgoing::HttpRequest;
+use crate::http_request::HttpRequest;
 use crate::request::{EventStream, Request, StreamEvent};
 use crate::transport::{Cause, Failure, backoff, send, status_failure};
-use crate::waits::{Interruption, Waits};
 use crate::wire::build_request;
 
 /// The error text when the caller cancels before the answer begins; over Anthropic's protocol,
@@ -26,10 +26,10 @@ const ABORTED_EARLY: &str = "Request was aborted.";
 const ABORTED: &str = "Request was aborted";
 /// Time to read the rest of a finished response. After it the connection is closed instead of
 /// reused.
-const FAREWELL: Duration = Duration::from_secs(1);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// Shorter values are placeholders for servers that need no key, and may be ordinary words: they
 /// are not masked.
-const SECRET_LENGTH: usize = 8;
+const MIN_SECRET_LENGTH: usize = 8;
 
 /// The events of `request`, sent through `clients` and recorded by `recorder`.
 pub(crate) fn exchange(
@@ -44,14 +44,14 @@ pub(crate) fn exchange(
         message.error_message = Some(format!("No API provider registered for api: {api}"));
         return Box::pin(stream::iter([StreamEvent::End(message)]));
     };
-    let waits = Waits::new(&request);
+    let deadlines = Deadlines::new(&request);
     let recording = recorder.map(|recorder| recorder.begin(&request));
     let exchange = Box::new(Exchange {
         request,
         clients,
         decoder,
         recording,
-        waits,
+        deadlines,
         phase: Phase::Ask,
     });
     Box::pin(stream::unfold(exchange, |mut exchange| async move {
@@ -66,7 +66,7 @@ struct Exchange {
     decoder: ResponseDecoder,
     /// Present while the answer is written to a cassette.
     recording: Option<Recording>,
-    waits: Waits,
+    deadlines: Deadlines,
     phase: Phase,
 }
 
@@ -111,7 +111,7 @@ impl Exchange {
             return None;
         }
         let outgoing = match build_request(&self.request) {
-            Ok(outgoing) => self.tapped(outgoing).await,
+            Ok(outgoing) => self.apply_tap(outgoing).await,
             Err(text) => return self.give_up(text),
         };
         let url = match Url::parse(&outgoing.url) {
@@ -135,20 +135,24 @@ impl Exchange {
             let failure = match self.attempt(&client, &outgoing).await {
                 Ok(response) => {
                     self.clients.unreachable.clear();
-                    self.tell_response(&response).await;
+                    self.report_response(&response).await;
                     return Some(response);
                 }
                 Err(Ok(failure)) => failure,
                 Err(Err(interruption)) => return self.interrupted(&interruption),
             };
             match &failure.cause {
-                Some(cause) => self.clients.unreachable.add(&url, cause.words.clone()),
+                Some(cause) => self
+                    .clients
+                    .unreachable
+                    .add(&url, cause.description.clone()),
                 None => self.clients.unreachable.clear(),
             }
             // A port of this machine on which no program listens does not open within the second that a retry waits.
-            let in_vain = is_loopback(&url) && failure.cause.as_ref().is_some_and(|it| it.refused);
-            if !failure.retryable || in_vain || retry >= self.max_retries() {
-                return self.give_up(self.in_own_words(failure.text));
+            let nothing_listens =
+                is_loopback(&url) && failure.cause.as_ref().is_some_and(|it| it.refused);
+            if !failure.retryable || nothing_listens || retry >= self.max_retries() {
+                return self.give_up(self.vendor_error_text(failure.text));
             }
             let delay = failure.delay.unwrap_or_else(|| backoff(retry));
             let longest = self.request.options.retry.max_delay;
@@ -161,14 +165,14 @@ impl Exchange {
             }
             retry += 1;
             let pause = tokio::time::sleep(delay);
-            if let Err(interruption) = self.waits.within(Duration::ZERO, pause).await {
+            if let Err(interruption) = self.deadlines.within(Duration::ZERO, pause).await {
                 return self.interrupted(&interruption);
             }
         }
     }
 
     /// Passes the request through its tap, if it has one.
-    async fn tapped(&self, mut outgoing: HttpRequest) -> HttpRequest {
+    async fn apply_tap(&self, mut outgoing: HttpRequest) -> HttpRequest {
         let tap = self.request.options.tap.as_ref();
         let Some(tap) = tap.filter(|tap| tap.wants_payload()) else {
             return outgoing;
@@ -177,7 +181,7 @@ impl Exchange {
             return outgoing;
         };
         if let Ok(payload) = self
-            .waits
+            .deadlines
             .within(Duration::ZERO, tap.payload(payload))
             .await
             && let Ok(body) = serde_json::to_vec(&payload)
@@ -187,7 +191,7 @@ impl Exchange {
         outgoing
     }
 
-    async fn tell_response(&self, response: &Response) {
+    async fn report_response(&self, response: &Response) {
         let Some(tap) = &self.request.options.tap else {
             return;
         };
@@ -195,9 +199,9 @@ impl Exchange {
             let value = String::from_utf8_lossy(value.as_bytes());
             (name.as_str().to_owned(), value.into_owned())
         });
-        let told = tap.response(response.status().as_u16(), headers.collect());
+        let reported = tap.response(response.status().as_u16(), headers.collect());
         // An abort is noticed when the body is read.
-        let _ = self.waits.within(Duration::ZERO, told).await;
+        let _ = self.deadlines.within(Duration::ZERO, reported).await;
     }
 
     /// One attempt: a response that succeeds, a failure, or an interruption.
@@ -207,22 +211,22 @@ impl Exchange {
         outgoing: &HttpRequest,
     ) -> Result<Response, Result<Failure, Interruption>> {
         let wait = self.request.options.timeouts.first_byte;
-        let asked = async {
+        let exchanged = async {
             let response = send(client, outgoing).await?;
             if response.status().is_success() {
                 return Ok(response);
             }
             Err(status_failure(&self.request.model.api, response).await)
         };
-        match self.waits.within(wait, asked).await {
+        match self.deadlines.within(wait, exchanged).await {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(failure)) => Err(Ok(failure)),
-            Err(Interruption::Slow) => Err(Ok(Failure {
+            Err(Interruption::TimedOut) => Err(Ok(Failure {
                 text: "Request timed out.".to_owned(),
                 retryable: true,
                 delay: None,
                 cause: Some(Cause {
-                    words: format!("no response within {} s", wait.as_secs_f64()),
+                    description: format!("no response within {} s", wait.as_secs_f64()),
                     refused: false,
                 }),
             })),
@@ -240,7 +244,7 @@ impl Exchange {
 
     /// Replaces the text of a connection error by the one of Google's library, which clients expect
     /// from Google.
-    fn in_own_words(&self, text: String) -> String {
+    fn vendor_error_text(&self, text: String) -> String {
         match (
             self.request.model.api.as_str(),
             text.strip_prefix("Connection error."),
@@ -252,14 +256,14 @@ impl Exchange {
 
     async fn read(&mut self, mut response: Response) {
         let idle = self.request.options.timeouts.idle;
-        match self.waits.within(idle, response.chunk()).await {
+        match self.deadlines.within(idle, response.chunk()).await {
             Ok(Ok(Some(bytes))) => {
                 if let Some(recording) = &mut self.recording {
                     recording.chunk(&bytes);
                 }
                 self.decoder.push(&bytes);
                 if self.decoder.is_ended() {
-                    tokio::spawn(see_off(response));
+                    tokio::spawn(drain(response));
                 } else {
                     self.phase = Phase::Read(response);
                 }
@@ -279,8 +283,8 @@ impl Exchange {
                 };
                 self.decoder.abort(text);
             }
-            Err(Interruption::Slow) => self.decoder.fail(self.waits.idle_text()),
-            Err(interruption @ Interruption::Overdue) => {
+            Err(Interruption::TimedOut) => self.decoder.fail(self.deadlines.idle_text()),
+            Err(interruption @ Interruption::DeadlinePassed) => {
                 self.interrupted(&interruption);
             }
         }
@@ -294,8 +298,8 @@ impl Exchange {
     fn interrupted(&mut self, interruption: &Interruption) -> Option<Response> {
         match interruption {
             Interruption::Cancelled => self.decoder.abort(ABORTED_EARLY),
-            Interruption::Slow | Interruption::Overdue => {
-                self.decoder.fail(self.waits.overdue_text());
+            Interruption::TimedOut | Interruption::DeadlinePassed => {
+                self.decoder.fail(self.deadlines.deadline_text());
             }
         }
         None
@@ -319,7 +323,7 @@ impl Exchange {
                 .filter(|(name, _)| holds_secret(name))
                 .map(|(_, value)| value.strip_prefix("Bearer ").unwrap_or(value));
             for secret in key.into_iter().chain(values) {
-                if secret.len() >= SECRET_LENGTH && text.contains(secret) {
+                if secret.len() >= MIN_SECRET_LENGTH && text.contains(secret) {
                     *text = text.replace(secret, "***");
                 }
             }
@@ -336,7 +340,7 @@ fn holds_secret(header: &str) -> bool {
 }
 
 /// Reads the rest of the response, so that the connection can serve the next request.
-async fn see_off(mut response: Response) {
+async fn drain(mut response: Response) {
     let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
-    let _ = tokio::time::timeout(FAREWELL, rest).await;
+    let _ = tokio::time::timeout(DRAIN_TIMEOUT, rest).await;
 }

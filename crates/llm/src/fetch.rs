@@ -12,12 +12,12 @@ use reqwest::header::{
 use reqwest::redirect::Policy;
 use reqwest::{Client, Method, Response, StatusCode, Url};
 
-use crate::http::{Kind, build_with};
+use crate::http::{ClientKind, build_with};
 use crate::transport::root_cause;
 
-const CONNECT: Duration = Duration::from_secs(10);
-const FIRST_BYTE: Duration = Duration::from_secs(300);
-const IDLE: Duration = Duration::from_secs(300);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(300);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
 const MAX_REDIRECTS: usize = 20;
 
 /// The handling of a redirect.
@@ -72,7 +72,7 @@ impl FetchResponse {
     ///
     /// When the connection ends early or nothing arrives for five minutes.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, FetchError> {
-        match tokio::time::timeout(IDLE, self.response.chunk()).await {
+        match tokio::time::timeout(IDLE_TIMEOUT, self.response.chunk()).await {
             Ok(result) => result.map_err(|error| failure(&error)),
             Err(_) => Err(timed_out("Body Timeout Error")),
         }
@@ -82,7 +82,7 @@ impl FetchResponse {
 /// Sends requests and reuses connections between them.
 #[derive(Debug, Clone, Default)]
 pub struct Fetcher {
-    clients: Arc<Mutex<Vec<(Kind, Client)>>>,
+    clients: Arc<Mutex<Vec<(ClientKind, Client)>>>,
 }
 
 impl Fetcher {
@@ -110,7 +110,7 @@ impl Fetcher {
             if let Some(body) = &body {
                 outgoing = outgoing.body(body.clone());
             }
-            let response = match tokio::time::timeout(FIRST_BYTE, outgoing.send()).await {
+            let response = match tokio::time::timeout(FIRST_BYTE_TIMEOUT, outgoing.send()).await {
                 Ok(result) => result.map_err(|error| failure(&error))?,
                 Err(_) => return Err(timed_out("Headers Timeout Error")),
             };
@@ -151,7 +151,7 @@ impl Fetcher {
     }
 
     async fn client(&self, url: &Url) -> Result<Client, FetchError> {
-        let kind = Kind::of(url);
+        let kind = ClientKind::of(url);
         let known = {
             let clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
             clients
@@ -163,7 +163,8 @@ impl Fetcher {
             return Ok(client);
         }
         let built =
-            tokio::task::spawn_blocking(move || build_with(kind, CONNECT, Policy::none())).await;
+            tokio::task::spawn_blocking(move || build_with(kind, CONNECT_TIMEOUT, Policy::none()))
+                .await;
         let client = match built {
             Ok(Ok(client)) => client,
             Ok(Err(message)) => {

@@ -16,19 +16,19 @@ const MAX_REDIRECTS: usize = 5;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Clients {
-    made: Arc<Mutex<Vec<(Kind, Duration, Client)>>>,
+    made: Arc<Mutex<Vec<(ClientKind, Duration, Client)>>>,
     pub(crate) unreachable: LastUnreachable,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ClientKind {
     /// Without certificates and proxies, for `http://` addresses.
     Plain,
     /// With the system's certificates and the proxies of the environment.
     Full,
 }
 
-impl Kind {
+impl ClientKind {
     pub(crate) fn of(url: &Url) -> Self {
         let plain = url.scheme() == "http" && (is_loopback(url) || !proxy_configured());
         if plain { Self::Plain } else { Self::Full }
@@ -38,13 +38,13 @@ impl Kind {
 impl Clients {
     /// The client for `url`. The error is a sentence for the user.
     pub(crate) async fn get(&self, url: &Url, connect: Duration) -> Result<Client, String> {
-        let kind = Kind::of(url);
+        let kind = ClientKind::of(url);
         if let Some(client) = self.known(kind, connect) {
             return Ok(client);
         }
         let client = match kind {
-            Kind::Plain => build(kind, connect),
-            Kind::Full => {
+            ClientKind::Plain => build(kind, connect),
+            ClientKind::Full => {
                 let built = tokio::task::spawn_blocking(move || build(kind, connect)).await;
                 built.unwrap_or_else(|error| Err(error.to_string()))
             }
@@ -57,21 +57,22 @@ impl Clients {
         Ok(client)
     }
 
-    fn known(&self, kind: Kind, connect: Duration) -> Option<Client> {
+    fn known(&self, kind: ClientKind, connect: Duration) -> Option<Client> {
         let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        let same =
-            |(known, timeout, _): &&(Kind, Duration, Client)| *known == kind && *timeout == connect;
+        let same = |(known, timeout, _): &&(ClientKind, Duration, Client)| {
+            *known == kind && *timeout == connect
+        };
         made.iter().find(same).map(|(_, _, client)| client.clone())
     }
 }
 
-fn build(kind: Kind, connect: Duration) -> Result<Client, String> {
+fn build(kind: ClientKind, connect: Duration) -> Result<Client, String> {
     build_with(kind, connect, same_host())
 }
 
 /// A client with the redirect policy `redirects`.
 pub(crate) fn build_with(
-    kind: Kind,
+    kind: ClientKind,
     connect: Duration,
     redirects: Policy,
 ) -> Result<Client, String> {
@@ -88,8 +89,8 @@ pub(crate) fn build_with(
         builder = builder.connect_timeout(connect);
     }
     builder = match kind {
-        Kind::Plain => builder.tls_certs_only([]).no_proxy(),
-        Kind::Full => builder.tls_certs_merge(extra_certificates()?),
+        ClientKind::Plain => builder.tls_certs_only([]).no_proxy(),
+        ClientKind::Full => builder.tls_certs_merge(extra_certificates()?),
     };
     builder.build().map_err(|error| {
         let cause = crate::transport::root_cause(&error);
@@ -170,11 +171,15 @@ mod tests {
             "http://127.0.0.1:1",
             "http://[::1]:8080/v1",
         ] {
-            assert_eq!(Kind::of(&Url::parse(url).unwrap()), Kind::Plain, "{url}");
+            assert_eq!(
+                ClientKind::of(&Url::parse(url).unwrap()),
+                ClientKind::Plain,
+                "{url}"
+            );
         }
         assert_eq!(
-            Kind::of(&Url::parse("https://localhost").unwrap()),
-            Kind::Full
+            ClientKind::of(&Url::parse("https://localhost").unwrap()),
+            ClientKind::Full
         );
     }
 }

@@ -19,7 +19,7 @@ use crate::relaxed_json::{Problem, cleaned, members};
 use crate::{Notice, catalog};
 
 /// More than any number of models needs; a larger file is a mistake.
-const LARGEST: u64 = 16 << 20;
+const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// The file's entry for one provider.
 #[derive(Debug, Clone, Default)]
@@ -106,7 +106,7 @@ struct CostOverride {
 
 /// Reads the file. An absent file is an empty one.
 pub(crate) fn read(path: &Path) -> (Providers, Vec<Notice>) {
-    match pinion_files::read_text(path, LARGEST) {
+    match pinion_files::read_text(path, MAX_FILE_BYTES) {
         Ok(text) => parse(path, &text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Default::default(),
         Err(error) => (

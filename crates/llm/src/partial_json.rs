@@ -12,7 +12,7 @@ use crate::surrogates::hex4;
 const MAX_DEPTH: usize = 128;
 
 /// Bytes of unreadable arguments that an error message quotes.
-const SHOWN: usize = 1000;
+const SHOWN_BYTES: usize = 1000;
 
 /// The arguments in `text`, complete or not; an empty object when nothing can be read.
 ///
@@ -42,12 +42,12 @@ pub(crate) fn read_arguments(text: &str) -> (Value, Option<String>) {
         .or_else(|| parse_lenient(&repaired))
         .filter(|value| !value.is_null())
         .map_or_else(empty, with_whole_numbers);
-    (value, Some(complaint(text, &error)))
+    (value, Some(describe_error(text, &error)))
 }
 
 /// Describes to a model what is wrong with the arguments it wrote.
-fn complaint(text: &str, error: &serde_json::Error) -> String {
-    let shown = &text[..text.floor_char_boundary(SHOWN)];
+fn describe_error(text: &str, error: &serde_json::Error) -> String {
+    let shown = &text[..text.floor_char_boundary(SHOWN_BYTES)];
     let more = if shown.len() < text.len() { " …" } else { "" };
     let why = pinion_jsonl::explain_with_position(error);
     format!("not valid JSON ({why}). Received: {shown}{more}")
@@ -437,6 +437,6 @@ mod tests {
             "{error}"
         );
         let long = format!("{{\"a\": \"{}", "é".repeat(2000));
-        assert!(read_arguments(&long).1.unwrap().len() < SHOWN + 200);
+        assert!(read_arguments(&long).1.unwrap().len() < SHOWN_BYTES + 200);
     }
 }

@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::catalog::{self, CatalogModel};
 use crate::credentials::{CredentialError, Credentials, Entries, Environment};
 use crate::models_file::{self, CustomModel, ProviderConfig, Providers};
-use crate::wire::SPOKEN_APIS;
+use crate::wire::SUPPORTED_APIS;
 use crate::{Notice, RequestOptions, cassette, offline};
 
 #[derive(Debug, Clone, Default)]
@@ -31,7 +31,7 @@ pub struct RegistryOptions {
 #[derive(Debug, Clone)]
 pub struct Registry {
     /// The providers of `models.json`.
-    of_file: Arc<Providers>,
+    from_file: Arc<Providers>,
     /// The providers of `models.json`, changed by those registered at run time.
     providers: Arc<Providers>,
     credentials: Arc<Credentials>,
@@ -97,9 +97,9 @@ impl Candidate<'_> {
     }
 
     /// Reports whether pinion supports the API of the model. A key may still be missing.
-    pub(crate) fn is_spoken(self) -> bool {
+    pub(crate) fn is_supported(self) -> bool {
         match self.source {
-            Source::BuiltIn(row, _) => SPOKEN_APIS.contains(&row.api()),
+            Source::BuiltIn(row, _) => SUPPORTED_APIS.contains(&row.api()),
             Source::Offline(_) | Source::Custom(_) => true,
         }
     }
@@ -115,7 +115,7 @@ impl Registry {
         notices.extend(more);
         let providers = Arc::new(providers);
         let registry = Self {
-            of_file: Arc::clone(&providers),
+            from_file: Arc::clone(&providers),
             providers,
             credentials: Arc::new(credentials),
             include_offline: Arc::new(AtomicBool::new(options.include_offline)),
@@ -143,8 +143,8 @@ impl Registry {
     pub fn without_provider(&self, name: &str) -> Self {
         let mut providers = Providers::clone(&self.providers);
         providers.retain(|(known, _)| known != name);
-        let of_file = self.of_file.iter().find(|(known, _)| known == name);
-        providers.extend(of_file.cloned());
+        let from_file = self.from_file.iter().find(|(known, _)| known == name);
+        providers.extend(from_file.cloned());
         Self {
             providers: Arc::new(providers),
             ..self.clone()
@@ -204,7 +204,7 @@ impl Registry {
 
     /// A function like [`Registry::has_credentials`] for many providers, which reads `auth.json`
     /// once.
-    pub(crate) fn who_has_credentials(&self) -> impl Fn(&str) -> bool {
+    pub(crate) fn credential_check(&self) -> impl Fn(&str) -> bool {
         let stored = self.credentials.stored();
         move |provider| self.has_credentials_in(&stored, provider)
     }
@@ -341,9 +341,12 @@ impl Registry {
             }
         };
         self.candidates()
-            .filter(|candidate| match candidate.is_offline() {
-                true => offline,
-                false => candidate.is_spoken() && has_credentials(candidate.provider),
+            .filter(|candidate| {
+                if candidate.is_offline() {
+                    offline
+                } else {
+                    candidate.is_supported() && has_credentials(candidate.provider)
+                }
             })
             .collect()
     }

@@ -160,20 +160,11 @@ pub enum StreamEvent {
     /// The answer begins; the message is still empty. Carries api, provider, model, timestamp.
     Start(AssistantMessage),
     /// A block begins. Text and thinking blocks are empty; a tool call has its id and name.
-    BlockStart {
-        index: usize,
-        block: Block,
-    },
+    BlockStart { index: usize, block: Block },
     /// The open block grows: text, thinking text, or raw JSON of tool arguments.
-    Delta {
-        index: usize,
-        delta: Arc<str>,
-    },
+    Delta { index: usize, delta: Arc<str> },
     /// A block is complete.
-    BlockEnd {
-        index: usize,
-        block: Block,
-    },
+    BlockEnd { index: usize, block: Block },
     /// Tokens counted so far, from providers that report them before the end.
     Usage(pinion_message::Usage),
     /// The answer is over: done, failed or aborted, according to its stop reason.

@@ -15,7 +15,7 @@ use pinion_message::{Model, ThinkingLevel};
 use crate::registry::{Candidate, is_built_in};
 use crate::{Registry, cassette, offline};
 pub use initial::{InitialModel, InitialOptions, default_model, initial_model};
-use pattern::{Suffix, matching};
+use pattern::{Suffix, match_pattern};
 pub use scope::{ScopedModel, scope};
 
 #[derive(Debug, Clone)]
@@ -136,13 +136,13 @@ pub fn resolve_model(
         Some(provider) => registry.candidates_of(provider).collect(),
         None => registry.candidates().collect(),
     };
-    if let Some(hit) = matching(registry, rest, &candidates, Suffix::MustBeLevel) {
+    if let Some(hit) = match_pattern(registry, rest, &candidates, Suffix::MustBeLevel) {
         return Ok(found(hit.candidate.to_model(), hit.thinking));
     }
     if inferred.is_some() {
         // The text before the slash may belong to an id after all.
         let all: Vec<Candidate<'_>> = registry.candidates().collect();
-        if let Some(hit) = matching(registry, pattern, &all, Suffix::MustBeLevel) {
+        if let Some(hit) = match_pattern(registry, pattern, &all, Suffix::MustBeLevel) {
             return Ok(found(hit.candidate.to_model(), hit.thinking));
         }
     }
@@ -155,7 +155,7 @@ pub fn resolve_model(
     }
     let shown = restricted.map_or_else(|| rest.to_owned(), |provider| format!("{provider}/{rest}"));
     Err(ResolveError::UnknownModel {
-        nearest: nearest::model(rest, &candidates),
+        nearest: nearest::suggest_model(rest, &candidates),
         model: shown,
     })
 }

@@ -49,7 +49,7 @@ pub struct StructuredOutput {
 }
 
 /// The member names of one API. `None` is a parameter that the API lacks.
-struct Words {
+struct MemberNames {
     top_p: Option<&'static str>,
     top_k: Option<&'static str>,
     stop: Option<&'static str>,
@@ -58,19 +58,19 @@ struct Words {
     frequency_penalty: Option<&'static str>,
     logit_bias: Option<&'static str>,
     parallel_tool_calls: Option<&'static str>,
-    shape: Option<Shape>,
+    schema_member: Option<SchemaMember>,
 }
 
 /// The member in which an API takes the schema of an answer.
 #[derive(Clone, Copy)]
-enum Shape {
+enum SchemaMember {
     ResponseFormat,
     TextFormat,
     OutputConfig,
     GenerationConfig,
 }
 
-const NOTHING: Words = Words {
+const NOTHING: MemberNames = MemberNames {
     top_p: None,
     top_k: None,
     stop: None,
@@ -79,10 +79,10 @@ const NOTHING: Words = Words {
     frequency_penalty: None,
     logit_bias: None,
     parallel_tool_calls: None,
-    shape: None,
+    schema_member: None,
 };
 
-const COMPLETIONS: Words = Words {
+const COMPLETIONS: MemberNames = MemberNames {
     top_p: Some("top_p"),
     stop: Some("stop"),
     seed: Some("seed"),
@@ -90,43 +90,43 @@ const COMPLETIONS: Words = Words {
     frequency_penalty: Some("frequency_penalty"),
     logit_bias: Some("logit_bias"),
     parallel_tool_calls: Some("parallel_tool_calls"),
-    shape: Some(Shape::ResponseFormat),
+    schema_member: Some(SchemaMember::ResponseFormat),
     ..NOTHING
 };
 
-const MISTRAL: Words = Words {
+const MISTRAL: MemberNames = MemberNames {
     seed: Some("random_seed"),
     logit_bias: None,
     ..COMPLETIONS
 };
 
-const RESPONSES: Words = Words {
+const RESPONSES: MemberNames = MemberNames {
     top_p: Some("top_p"),
     parallel_tool_calls: Some("parallel_tool_calls"),
-    shape: Some(Shape::TextFormat),
+    schema_member: Some(SchemaMember::TextFormat),
     ..NOTHING
 };
 
-const ANTHROPIC: Words = Words {
+const ANTHROPIC: MemberNames = MemberNames {
     top_p: Some("top_p"),
     top_k: Some("top_k"),
     stop: Some("stop_sequences"),
-    shape: Some(Shape::OutputConfig),
+    schema_member: Some(SchemaMember::OutputConfig),
     ..NOTHING
 };
 
-const GOOGLE: Words = Words {
+const GOOGLE: MemberNames = MemberNames {
     top_p: Some("topP"),
     top_k: Some("topK"),
     stop: Some("stopSequences"),
     seed: Some("seed"),
     presence_penalty: Some("presencePenalty"),
     frequency_penalty: Some("frequencyPenalty"),
-    shape: Some(Shape::GenerationConfig),
+    schema_member: Some(SchemaMember::GenerationConfig),
     ..NOTHING
 };
 
-fn words(api: &str) -> Words {
+fn names(api: &str) -> MemberNames {
     match api {
         "anthropic-messages" => ANTHROPIC,
         "openai-completions" => COMPLETIONS,
@@ -139,39 +139,39 @@ fn words(api: &str) -> Words {
 
 impl Sampling {
     /// The parameters that are set here and that `api` lacks.
-    pub fn unspoken(&self, api: &str) -> Vec<&'static str> {
-        let words = words(api);
+    pub fn unsupported(&self, api: &str) -> Vec<&'static str> {
+        let names = names(api);
         let rows = [
-            ("top_p", self.top_p.is_some(), words.top_p),
-            ("top_k", self.top_k.is_some(), words.top_k),
-            ("stop", !self.stop.is_empty(), words.stop),
-            ("seed", self.seed.is_some(), words.seed),
+            ("top_p", self.top_p.is_some(), names.top_p),
+            ("top_k", self.top_k.is_some(), names.top_k),
+            ("stop", !self.stop.is_empty(), names.stop),
+            ("seed", self.seed.is_some(), names.seed),
             (
                 "presence_penalty",
                 self.presence_penalty.is_some(),
-                words.presence_penalty,
+                names.presence_penalty,
             ),
             (
                 "frequency_penalty",
                 self.frequency_penalty.is_some(),
-                words.frequency_penalty,
+                names.frequency_penalty,
             ),
-            ("logit_bias", !self.logit_bias.is_empty(), words.logit_bias),
+            ("logit_bias", !self.logit_bias.is_empty(), names.logit_bias),
             (
                 "parallel_tool_calls",
                 self.parallel_tool_calls.is_some(),
-                words.parallel_tool_calls,
+                names.parallel_tool_calls,
             ),
             (
                 "structured_output",
                 self.structured_output.is_some(),
-                words.shape.map(|_| ""),
+                names.schema_member.map(|_| ""),
             ),
         ];
-        let unspoken = rows
+        let unsupported = rows
             .into_iter()
-            .filter(|(_, set, word)| *set && word.is_none());
-        unspoken.map(|(name, _, _)| name).collect()
+            .filter(|(_, set, member)| *set && member.is_none());
+        unsupported.map(|(name, _, _)| name).collect()
     }
 }
 
@@ -181,34 +181,35 @@ pub(crate) fn members(request: &Request) -> Map<String, Value> {
     let Some(sampling) = request.options.sampling.as_deref() else {
         return members;
     };
-    let words = words(&request.model.api);
-    let mut set = |word: Option<&str>, value: Option<Value>| {
-        if let (Some(word), Some(value)) = (word, value) {
-            members.insert(word.to_owned(), value);
+    let names = names(&request.model.api);
+    let mut set = |member: Option<&str>, value: Option<Value>| {
+        if let (Some(member), Some(value)) = (member, value) {
+            members.insert(member.to_owned(), value);
         }
     };
-    set(words.top_p, sampling.top_p.map(Value::from));
-    set(words.top_k, sampling.top_k.map(Value::from));
+    set(names.top_p, sampling.top_p.map(Value::from));
+    set(names.top_k, sampling.top_k.map(Value::from));
     let stop = (!sampling.stop.is_empty()).then(|| json!(sampling.stop));
-    set(words.stop, stop);
-    set(words.seed, sampling.seed.map(Value::from));
+    set(names.stop, stop);
+    set(names.seed, sampling.seed.map(Value::from));
     set(
-        words.presence_penalty,
+        names.presence_penalty,
         sampling.presence_penalty.map(Value::from),
     );
     set(
-        words.frequency_penalty,
+        names.frequency_penalty,
         sampling.frequency_penalty.map(Value::from),
     );
     let bias = (!sampling.logit_bias.is_empty()).then(|| json!(sampling.logit_bias));
-    set(words.logit_bias, bias);
+    set(names.logit_bias, bias);
     // Servers reject the member in requests without tools.
     let parallel = sampling
         .parallel_tool_calls
         .filter(|_| !request.tools.is_empty());
-    set(words.parallel_tool_calls, parallel.map(Value::from));
-    if let (Some(shape), Some(wanted)) = (words.shape, &sampling.structured_output) {
-        shape.tell(wanted, &mut members);
+    set(names.parallel_tool_calls, parallel.map(Value::from));
+    if let (Some(schema_member), Some(wanted)) = (names.schema_member, &sampling.structured_output)
+    {
+        schema_member.insert(wanted, &mut members);
     }
     members
 }
@@ -234,8 +235,8 @@ pub(crate) fn reasoning_summary(request: &Request) -> Option<&str> {
     Some(asked.unwrap_or("auto")).filter(|summary| *summary != "none")
 }
 
-impl Shape {
-    fn tell(self, wanted: &StructuredOutput, members: &mut Map<String, Value>) {
+impl SchemaMember {
+    fn insert(self, wanted: &StructuredOutput, members: &mut Map<String, Value>) {
         let StructuredOutput {
             name,
             description,

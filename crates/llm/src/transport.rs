@@ -9,7 +9,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response};
 use serde_json::{Value, json};
 
-use crate::outgoing::HttpRequest;
+use crate::http_request::HttpRequest;
 use crate::wire_json::error_message;
 
 /// Bytes of an error body that are read.
@@ -31,7 +31,7 @@ pub(crate) struct Failure {
 /// The reason why a request got no response.
 pub(crate) struct Cause {
     /// For use after a colon.
-    pub(crate) words: String,
+    pub(crate) description: String,
     /// No program listens at the address.
     pub(crate) refused: bool,
 }
@@ -91,7 +91,7 @@ fn connection_failure(error: &reqwest::Error) -> Failure {
         io.map(std::io::Error::kind)
     };
     let refused = kind(error) == Some(std::io::ErrorKind::ConnectionRefused);
-    let words = if refused {
+    let description = if refused {
         "connection refused".to_owned()
     } else if error.is_timeout() {
         "no answer in time".to_owned()
@@ -102,7 +102,10 @@ fn connection_failure(error: &reqwest::Error) -> Failure {
         text,
         retryable: true,
         delay: None,
-        cause: Some(Cause { words, refused }),
+        cause: Some(Cause {
+            description,
+            refused,
+        }),
     }
 }
 

@@ -6,13 +6,13 @@ use crate::cassette::Recorder;
 use crate::exchange::exchange;
 use crate::google::Host;
 use crate::http::Clients;
-use crate::outgoing::HttpRequest;
+use crate::http_request::HttpRequest;
 use crate::request::{EventStream, Provider, Request};
 use crate::responses::Flavour;
 use crate::{anthropic, completions, google, mistral, responses};
 
 /// The APIs that are supported over HTTP.
-pub(crate) const SPOKEN_APIS: [&str; 7] = [
+pub(crate) const SUPPORTED_APIS: [&str; 7] = [
     "anthropic-messages",
     "openai-completions",
     "openai-responses",
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn every_spoken_api_can_be_written_and_read() {
-        for api in SPOKEN_APIS {
+        for api in SUPPORTED_APIS {
             let model: Model = serde_json::from_value(serde_json::json!({
                 "id": "m", "name": "m", "api": api, "provider": "p", "baseUrl": "http://test",
                 "reasoning": false, "input": [], "cost": {}, "contextWindow": 1, "maxTokens": 1,

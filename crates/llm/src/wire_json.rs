@@ -34,7 +34,7 @@ impl Text<'_> {
 }
 
 /// Larger counts are cut to this value, so that sums of counts cannot overflow.
-const MOST: u64 = 1 << 53;
+const MAX_COUNT: u64 = 1 << 53;
 
 /// A count of tokens; zero when it is not a number, or negative.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl<'de> Deserialize<'de> for Count {
         deserializer
             .deserialize_any(AnyVisitor)
             .map(|any| match any {
-                Any::Number(number) => Self(number.min(MOST)),
+                Any::Number(number) => Self(number.min(MAX_COUNT)),
                 _ => Self(0),
             })
     }
@@ -252,12 +252,12 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
 /// object. The error is that of the original data.
 pub(crate) fn read<'d, T: Deserialize<'d>>(
     data: &'d str,
-    mended: &'d mut String,
+    repaired: &'d mut String,
 ) -> Result<Option<T>, serde_json::Error> {
-    let read = serde_json::from_str(data).or_else(|error| match mend(data) {
+    let read = serde_json::from_str(data).or_else(|error| match repair_frame(data) {
         Some(text) => {
-            *mended = text;
-            serde_json::from_str(mended).map_err(|_| error)
+            *repaired = text;
+            serde_json::from_str(repaired).map_err(|_| error)
         }
         None => Err(error),
     });
@@ -267,7 +267,7 @@ pub(crate) fn read<'d, T: Deserialize<'d>>(
 /// Repairs `data` that a strict parser rejects; `None` if there is nothing to repair.
 ///
 /// Half surrogate pairs are dropped; raw control characters and stray backslashes are escaped.
-fn mend(data: &str) -> Option<String> {
+fn repair_frame(data: &str) -> Option<String> {
     let repaired = repair(data);
     let cleaned = without_lone_surrogates(&repaired);
     (*cleaned != *data).then(|| cleaned.into_owned())

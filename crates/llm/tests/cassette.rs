@@ -1,4 +1,4 @@
-//! Answers that are recorded from a server on loopback and played again without it.
+//! Answers that are recorded from a server on loopback and replayed without it.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod support;
@@ -23,7 +23,7 @@ fn registry() -> Registry {
     Registry::load(Path::new("/nonexistent"), RegistryOptions::default()).0
 }
 
-/// A request to a server that speaks Anthropic's protocol.
+/// A request to a server with Anthropic's protocol.
 fn claude(base: &str, text: &str) -> Request {
     let vector = read(&vectors().join("anthropic-messages/02-thinking-then-text.expected.json"));
     let mut request = request(&vector, &hello(), base);
@@ -33,7 +33,7 @@ fn claude(base: &str, text: &str) -> Request {
     request
 }
 
-/// The same question, asked of a cassette.
+/// The same question, for a cassette.
 fn replayed(mut request: Request, path: &Path) -> Request {
     let name = format!("cassette:{}", path.display());
     request.model = resolve_model(&registry(), None, &name).unwrap().model;
@@ -52,7 +52,7 @@ async fn end(provider: &dyn Provider, request: Request) -> AssistantMessage {
     }
 }
 
-/// Everything but who is said to have answered and when, and ids that are made of the time.
+/// The event without model, provider, time, and ids that are made of the time.
 fn without_names(mut event: StreamEvent) -> String {
     if let StreamEvent::Start(message) | StreamEvent::End(message) = &mut event {
         message.provider.clear();
@@ -92,7 +92,7 @@ async fn every_recorded_answer_is_replayed_event_by_event() {
             let path = directory.path().join(format!("{api}-{number}.jsonl"));
             let asked = || request(&vector, &hello(), &server.base);
             let recording = HttpProvider::recording(Recorder::open(&path).unwrap());
-            let told: Vec<String> = events(&recording, asked())
+            let recorded: Vec<String> = events(&recording, asked())
                 .await
                 .into_iter()
                 .map(without_names)
@@ -104,7 +104,7 @@ async fn every_recorded_answer_is_replayed_event_by_event() {
                 .into_iter()
                 .map(without_names)
                 .collect();
-            assert_eq!(again, told, "{}", file.display());
+            assert_eq!(again, recorded, "{}", file.display());
             replays += 1;
         }
     }
@@ -120,7 +120,7 @@ fn reply(api: &str, response: &Value) -> Reply {
     .unwrap();
     let mut reply = Reply {
         status: u16::try_from(response["status"].as_u64().unwrap()).unwrap(),
-        // Cut where no cut should be.
+        // Cut at unusual positions.
         pieces: body.chunks(37).map(<[u8]>::to_vec).collect(),
         ..Reply::default()
     };
@@ -171,8 +171,8 @@ async fn an_answer_that_broke_off_or_was_left_is_replayed_as_such() {
     let half = &ANSWER[..ANSWER.len() / 2];
     let recording = HttpProvider::recording(Recorder::open(&path).unwrap());
     let broken = Server::start(vec![Reply::stream(&[half]).ending(Ending::Broken)]);
-    let told = end(&recording, claude(&broken.base, "broken")).await;
-    assert_eq!(told.error_message.as_deref(), Some("terminated"));
+    let recorded = end(&recording, claude(&broken.base, "broken")).await;
+    assert_eq!(recorded.error_message.as_deref(), Some("terminated"));
 
     let endless = Server::start(vec![Reply::stream(&[half]).ending(Ending::KeepOpen)]);
     let asked = claude(&endless.base, "left");
@@ -193,7 +193,7 @@ async fn an_answer_that_broke_off_or_was_left_is_replayed_as_such() {
     .await;
     assert_eq!(
         (&again.error_message, &again.content),
-        (&told.error_message, &told.content)
+        (&recorded.error_message, &recorded.content)
     );
     let left = end(
         &providers,
@@ -298,7 +298,7 @@ async fn a_paced_replay_keeps_to_the_limits_of_the_request() {
         let edited = at.replace(&recorded, format!("\"chunks\":{chunks}"));
         assert_ne!(edited, recorded);
         for limit in ["total", "wait", "abort"] {
-            // Each cassette plays once in a process.
+            // A process replays each cassette once.
             let path = path.with_extension(limit);
             std::fs::write(&path, edited.as_bytes()).unwrap();
             let mut request = replayed(claude("http://nowhere", "one"), &path);

@@ -95,50 +95,50 @@ fn single_bytes_make_no_difference() {
     }
 }
 
-/// All that matters of the events, except what differs from run to run.
-fn gist(events: &[StreamEvent]) -> String {
-    let block = |gist: &mut String, block: &Block| match block {
-        Block::ToolCall(call) => *gist += &format!("{}({})", call.name, call.arguments),
-        Block::Text(text) => *gist += &text.text,
-        Block::Thinking(thinking) => *gist += &thinking.thinking,
+/// The events without the parts that differ from run to run.
+fn summary(events: &[StreamEvent]) -> String {
+    let block = |summary: &mut String, block: &Block| match block {
+        Block::ToolCall(call) => *summary += &format!("{}({})", call.name, call.arguments),
+        Block::Text(text) => *summary += &text.text,
+        Block::Thinking(thinking) => *summary += &thinking.thinking,
         Block::Image { .. } => {}
     };
-    let mut gist = String::new();
+    let mut summary = String::new();
     for event in events {
         match event {
-            StreamEvent::Start(_) => gist += "\nstart",
-            StreamEvent::Usage(usage) => gist += &format!("\nusage {}", usage.total_tokens),
-            StreamEvent::BlockStart { index, .. } => gist += &format!("\n[{index}"),
-            StreamEvent::Delta { index, delta } => gist += &format!("\n{index}+{delta}"),
+            StreamEvent::Start(_) => summary += "\nstart",
+            StreamEvent::Usage(usage) => summary += &format!("\nusage {}", usage.total_tokens),
+            StreamEvent::BlockStart { index, .. } => summary += &format!("\n[{index}"),
+            StreamEvent::Delta { index, delta } => summary += &format!("\n{index}+{delta}"),
             StreamEvent::BlockEnd {
                 index,
                 block: ended,
             } => {
-                gist += &format!("\n{index}] ");
-                block(&mut gist, ended);
+                summary += &format!("\n{index}] ");
+                block(&mut summary, ended);
             }
             StreamEvent::End(message) => {
-                gist += &format!("\n{:?} {:?} ", message.stop_reason, message.error_message);
+                summary += &format!("\n{:?} {:?} ", message.stop_reason, message.error_message);
                 message
                     .content
                     .iter()
-                    .for_each(|ended| block(&mut gist, ended));
+                    .for_each(|ended| block(&mut summary, ended));
             }
         }
     }
-    gist
+    summary
 }
 
 #[test]
 fn cutting_a_body_in_two_makes_no_difference() {
     for (api, count) in APIS {
         for case in cases(api, count) {
-            let whole = gist(&decode(&case, [&case.body[..]]));
+            let whole = summary(&decode(&case, [&case.body[..]]));
             // Every byte of the shorter bodies; single bytes, above, cover every place of all.
             for cut in (1..case.body.len()).step_by(1 + case.body.len() / 1000) {
                 let (head, tail) = case.body.split_at(cut);
                 assert_eq!(
-                    gist(&decode(&case, [head, tail])),
+                    summary(&decode(&case, [head, tail])),
                     whole,
                     "{} at {cut}",
                     case.name

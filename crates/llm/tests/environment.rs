@@ -1,5 +1,5 @@
-//! What the environment says about the network: certificates and proxies. Each case asks from a
-//! process of its own, because both are read from variables.
+//! Network settings of the environment: certificates and proxies. Each case runs in its own
+//! process, because both are read from variables.
 //!
 //! The authority and the key in `tests/tls` are for this test alone; the authority's own key was
 //! thrown away.
@@ -71,7 +71,7 @@ fn serve_tls() -> String {
     base
 }
 
-/// Not a test by itself: the child of the tests below, which give it an address.
+/// The child of the tests below, which give it an address. It does nothing by itself.
 #[tokio::test]
 async fn ask() {
     let Ok(base) = std::env::var(BASE) else {
@@ -89,7 +89,7 @@ async fn ask() {
     println!("outcome: {outcome}");
 }
 
-/// The error of asking `base` with these variables set, or `no error`.
+/// The error of a request to `base` with these variables set, or `no error`.
 fn outcome(base: &str, variables: &[(&str, &str)]) -> String {
     let mut child = Command::new(std::env::current_exe().unwrap());
     child

@@ -1,5 +1,5 @@
-//! Whole exchanges with a server on loopback: every response vector, and everything that can go
-//! wrong with a connection.
+//! Whole exchanges with a server on loopback: every response vector, and every failure of a
+//! connection.
 
 #![allow(
     clippy::unwrap_used,
@@ -15,7 +15,7 @@ use futures_util::StreamExt;
 use pinion_llm::{HttpProvider, Provider, Request, StreamEvent};
 use pinion_message::{AssistantMessage, Secret, StopReason};
 use serde_json::{Value, json};
-use support::expectation::{check, expectation, told};
+use support::expectation::{check, expectation, in_vector_form};
 use support::server::{Ending, Reply, Server};
 use support::{files, hello, read, request, rows, vectors};
 
@@ -26,7 +26,7 @@ const APIS: [&str; 4] = [
     "google-generative-ai",
 ];
 
-/// All events, cancelling `after` that many.
+/// All events; the request is cancelled after `after` of them.
 async fn ask(request: Request, after: Option<u64>) -> Vec<StreamEvent> {
     let cancel = request.cancel.clone();
     let mut stream = HttpProvider::new().stream(request);
@@ -133,7 +133,7 @@ async fn google_vectors() {
     replay("google-generative-ai").await;
 }
 
-/// A request to `base` in the words of `api`, without retries.
+/// A request to `base` over `api`, without retries.
 fn plain(api: &str, base: &str) -> Request {
     let vector = read(&files(api, "01-text-plain.expected.json")[0]);
     request(&vector, &hello(), base)
@@ -151,8 +151,9 @@ fn body(api: &str) -> (Vec<u8>, Vec<u8>) {
     (whole[..end].to_vec(), whole)
 }
 
-/// What we do where the recorded behaviour hides a failure, or differs for no reason.
-fn ours(row: &Value, seen: &mut Value) {
+/// Changes the recording where pinion differs from it: the recording hides a failure, or differs
+/// without a reason.
+fn apply_differences(row: &Value, seen: &mut Value) {
     let no_answer = match row["api"].as_str().unwrap() {
         "anthropic-messages" => "Anthropic stream ended without a stop reason",
         "openai-completions" => "Stream ended without finish_reason",
@@ -258,19 +259,19 @@ async fn failed_connections_are_told_as_recorded() {
         let Some((events, requests)) = situation(&row).await else {
             continue;
         };
-        let (told, message) = told(&events);
-        let kinds: Vec<&Value> = told.iter().map(|event| &event["type"]).collect();
+        let (recorded, message) = in_vector_form(&events);
+        let kinds: Vec<&Value> = recorded.iter().map(|event| &event["type"]).collect();
         let seen = json!([kinds, message["stopReason"], message["errorMessage"]]);
         let mut expected = json!([row["events"], row["stopReason"], row["errorMessage"]]);
         if row["situation"] == "socket reset in mid-body" {
-            // How many deltas came before depends on the recorded body, not on us.
+            // The number of earlier deltas depends on the recorded body.
             assert!(
                 matches!(kinds[..], [start, .., _] if start == "start"),
                 "{row}"
             );
             expected[0] = seen[0].clone();
         }
-        ours(&row, &mut expected);
+        apply_differences(&row, &mut expected);
         assert_eq!(seen, expected, "{row}");
         assert_eq!(json!(requests), row["requests"], "{row}");
         checked += 1;
@@ -283,7 +284,7 @@ async fn a_server_that_cannot_be_reached_is_named_with_cause_and_tries() {
     let provider = HttpProvider::new();
     for tries in 1..=2 {
         let mut request = plain("anthropic-messages", "http://user:planted@127.0.0.1:9");
-        // Another try on a port of this machine that no program listens on is in vain.
+        // A retry cannot succeed on a local port on which no program listens.
         request.options.retry.max_retries = 2;
         let events: Vec<StreamEvent> = provider.stream(request).collect().await;
         assert!(matches!(events.last(), Some(StreamEvent::End(_))));
@@ -426,7 +427,7 @@ async fn the_end_comes_before_the_connection_closes_and_the_connection_is_used_a
                 panic!("no end")
             };
             assert_eq!(message.stop_reason, StopReason::Stop, "{api}");
-            // The farewell runs beside us.
+            // The rest of the response is drained in another task.
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         assert_eq!(server.requests().len(), 2);

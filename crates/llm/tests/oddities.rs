@@ -1,5 +1,6 @@
-//! Servers that only resemble the API they claim to speak: members of another type, frames that are no objects, counts
-//! beyond all reason, errors in a shape of their own. One odd member costs itself and not the answer.
+//! Servers that only resemble the API they claim to support: members of another type, frames that
+//! are not objects, huge counts, errors in an unusual form. One unexpected member must not lose the
+//! answer.
 
 #![allow(
     clippy::unwrap_used,
@@ -21,7 +22,7 @@ fn asked(api: &str, context: &Value) -> Request {
     request(&json!({"model": model, "options": {}}), context, "")
 }
 
-/// What comes of a body.
+/// The message decoded from a body.
 fn answer(api: &str, body: &str) -> AssistantMessage {
     let mut decoder = ResponseDecoder::new(&asked(api, &hello())).unwrap();
     decoder.begin();
@@ -52,8 +53,8 @@ fn text(message: &AssistantMessage) -> String {
     content.joined_text("|")
 }
 
-/// The answer must be `hi`, whatever else came.
-fn costs_nothing(api: &str, odd: &str, frames: &[&str]) {
+/// Checks that the answer is `hi` despite the odd frames.
+fn assert_ignored(api: &str, odd: &str, frames: &[&str]) {
     let message = answer(api, &body(frames));
     assert_eq!(
         (message.stop_reason, &message.error_message, text(&message)),
@@ -89,7 +90,7 @@ fn an_odd_member_of_a_chunk_costs_only_itself() {
             "[]",
             "true",
         ] {
-            costs_nothing(api, odd, &[odd, said, END]);
+            assert_ignored(api, odd, &[odd, said, END]);
         }
     }
     let odd = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":"x"}]}}]}"#;
@@ -104,7 +105,7 @@ fn an_odd_member_of_a_message_event_costs_only_itself() {
         let end = format!(
             r#"{{"type":"message_delta","delta":{{"stop_reason":"end_turn","stop_details":{details}}},"usage":{usage}}}"#
         );
-        costs_nothing(
+        assert_ignored(
             "anthropic-messages",
             usage,
             &[
@@ -131,7 +132,7 @@ fn an_odd_member_of_a_google_frame_costs_only_itself() {
         r#"{"usageMetadata":[],"promptFeedback":"none"}"#,
     ] {
         let said = r#"{"candidates":[{"content":{"parts":[{"text":"hi","thought":"true"}]},"finishReason":"STOP"}]}"#;
-        costs_nothing("google-generative-ai", odd, &[odd, said]);
+        assert_ignored("google-generative-ai", odd, &[odd, said]);
     }
 }
 
@@ -143,7 +144,7 @@ fn an_odd_member_of_a_response_event_costs_only_itself() {
         "7",
         r#"{"error":null}"#,
     ] {
-        costs_nothing(
+        assert_ignored(
             "openai-responses",
             odd,
             &[
@@ -269,7 +270,7 @@ fn mistral_is_told_that_a_tool_gave_nothing() {
         let context = json!({"messages": [{"role": "user", "content": "Hello"}, call, result]});
         let built = build_request(&asked("mistral-conversations", &context)).unwrap();
         let sent: Value = serde_json::from_slice(&built.body).unwrap();
-        let told = sent["messages"].as_array().unwrap().last().unwrap();
-        assert_eq!(told["content"][0]["text"], words);
+        let last = sent["messages"].as_array().unwrap().last().unwrap();
+        assert_eq!(last["content"][0]["text"], words);
     }
 }

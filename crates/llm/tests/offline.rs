@@ -51,10 +51,10 @@ async fn events(request: Request) -> Vec<StreamEvent> {
     OfflineProvider.stream(request).collect().await
 }
 
-/// The whole answer; checks on the way that the events tell the same story.
+/// The whole answer; checks on the way that the events agree with it.
 async fn answer(request: Request) -> AssistantMessage {
     let events = events(request).await;
-    let mut told: Vec<String> = Vec::new();
+    let mut texts: Vec<String> = Vec::new();
     let mut ended = 0;
     for (place, event) in events.iter().enumerate() {
         match event {
@@ -63,21 +63,21 @@ async fn answer(request: Request) -> AssistantMessage {
                 assert!(message.content.is_empty());
             }
             StreamEvent::BlockStart { index, .. } => {
-                assert_eq!(*index, told.len());
-                told.push(String::new());
+                assert_eq!(*index, texts.len());
+                texts.push(String::new());
             }
             StreamEvent::Delta { index, delta } => {
-                assert_eq!(*index, told.len() - 1);
-                told[*index].push_str(delta);
+                assert_eq!(*index, texts.len() - 1);
+                texts[*index].push_str(delta);
             }
             StreamEvent::BlockEnd { index, block } => {
-                assert_eq!((*index, ended), (told.len() - 1, *index));
+                assert_eq!((*index, ended), (texts.len() - 1, *index));
                 ended += 1;
                 match block {
-                    Block::Text(block) => assert_eq!(block.text, told[*index]),
-                    Block::Thinking(block) => assert_eq!(block.thinking, told[*index]),
+                    Block::Text(block) => assert_eq!(block.text, texts[*index]),
+                    Block::Thinking(block) => assert_eq!(block.thinking, texts[*index]),
                     Block::ToolCall(call) => {
-                        let arguments = serde_json::from_str::<Value>(&told[*index]);
+                        let arguments = serde_json::from_str::<Value>(&texts[*index]);
                         assert_eq!(arguments.unwrap_or_else(|_| json!({})), call.arguments);
                     }
                     Block::Image { .. } => panic!("no model sends images"),
@@ -186,7 +186,7 @@ async fn a_script_is_played_turn_by_turn_whatever_is_steered_in() {
     let second = answer(request(history.clone())).await;
     assert_eq!(second.joined_text(""), "second");
     history.push(Arc::new(Message::Assistant(second)));
-    // The script is over: a new prompt is taken as it is.
+    // The script is over: a new prompt is a plain request.
     history.push(user("list files"));
     assert_eq!(
         answer(request(history)).await.stop_reason,

@@ -1,4 +1,4 @@
-//! The APIs that are spoken beside the four main ones: Azure, Vertex with a key, Mistral.
+//! The APIs that are supported beside the four main ones: Azure, Vertex with a key, Mistral.
 
 #![allow(
     clippy::unwrap_used,
@@ -11,7 +11,7 @@ mod support;
 use pinion_llm::{Request, ResponseDecoder, StreamEvent, build_request};
 use pinion_message::{Secret, StopReason};
 use serde_json::{Map, Value, json};
-use support::expectation::told;
+use support::expectation::in_vector_form;
 use support::{hello, request, vectors};
 
 fn captured() -> Vec<Value> {
@@ -175,8 +175,8 @@ fn mistral_streams_thinking_text_and_calls() {
     decoder.begin();
     decoder.push(body.as_bytes());
     let events: Vec<StreamEvent> = std::iter::from_fn(|| decoder.next_event()).collect();
-    let (told, _) = told(&events);
-    let kinds: Vec<&str> = told
+    let (recorded, _) = in_vector_form(&events);
+    let kinds: Vec<&str> = recorded
         .iter()
         .map(|event| event["type"].as_str().unwrap())
         .collect();

@@ -201,7 +201,7 @@ fn built_in_models_can_be_changed_and_added_to() {
         before.compat.as_ref().unwrap()["forceAdaptiveThinking"]
     );
 
-    // A model of the file replaces the built-in one where it stood; a new one comes last.
+    // A model of the file replaces the built-in one at its position; a new one comes last.
     let replaced = registry.find("anthropic", "claude-sonnet-5").unwrap();
     assert_eq!(
         (replaced.reasoning, replaced.api.as_str()),
@@ -348,7 +348,7 @@ async fn configured_values_may_be_commands_or_names_of_variables() {
     );
 }
 
-/// The address and the body of a request to the first model of `provider` that speaks `api`.
+/// The address and the body of a request to the first model of `provider` with the API `api`.
 async fn sent(registry: &Registry, provider: &str, api: &str) -> Result<(String, Value), String> {
     let models = registry.all();
     let model = models
@@ -422,7 +422,7 @@ async fn without_an_entry_addresses_come_from_the_environment() {
     ] {
         assert!(error.contains(words), "{words} is missing in: {error}");
     }
-    // An empty variable of an entry is as if it were not there.
+    // An empty variable of an entry counts as absent.
     let auth = r#"{"cloudflare-workers-ai":{"type":"api_key","key":"k","env":{"CLOUDFLARE_ACCOUNT_ID":""}}}"#;
     let registry = home.file("auth.json", auth).quiet();
     let workers = sent(&registry, "cloudflare-workers-ai", "openai-completions").await;
@@ -560,7 +560,7 @@ async fn stored_logins_are_used_until_they_expire() {
     assert!(matches!(error, CredentialError::Expired { .. }), "{error}");
     assert!(error.to_string().contains("OPENAI_API_KEY"), "{error}");
 
-    // A stored entry owns its provider: what else there is is not used in its place.
+    // No other source is used while an entry is stored.
     let models = r#"{"providers":{"openai":{"apiKey":"from-models"}}}"#;
     let home = home
         .variable("OPENAI_API_KEY", "from-environment")
@@ -639,7 +639,7 @@ fn a_hint_does_not_suggest_what_cannot_work() {
         let model = all.iter().find(|model| model.provider == provider).unwrap();
         let error = registry.check_credentials(model).unwrap_err().to_string();
         assert!(
-            error.contains("pinion does not speak the API of"),
+            error.contains("pinion does not support the API of"),
             "{error}"
         );
         assert!(

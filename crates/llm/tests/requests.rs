@@ -1,4 +1,4 @@
-//! Requests as they go out, compared member by member with captured ones.
+//! Requests as they are sent, compared member by member with captured ones.
 
 #![allow(
     clippy::unwrap_used,
@@ -14,7 +14,7 @@ use pinion_llm::{HttpRequest, build_request};
 use serde_json::{Value, json};
 use support::{context, files, hello, read, request, rows};
 
-/// Ordinary prose that we word ourselves.
+/// Texts whose wording differs from the captured requests.
 const FILLERS: [(&str, &str); 5] = [
     (
         "(image omitted: model does not support images)",
@@ -56,7 +56,7 @@ fn compare(name: &str, built: &HttpRequest, expected: &Value) {
     );
     let mut headers: BTreeMap<String, String> =
         serde_json::from_value(expected["headers"].clone()).unwrap();
-    // Only a browser needs to say this.
+    // Only a browser needs it.
     headers.remove("anthropic-dangerous-direct-browser-access");
     let sent: BTreeMap<String, String> = built.headers.iter().cloned().collect();
     assert_eq!(sent, headers, "{name}");
@@ -72,7 +72,7 @@ fn compare(name: &str, built: &HttpRequest, expected: &Value) {
     }
 }
 
-/// Images that cannot ride in results come after the whole run of results, not between them.
+/// Images that results cannot contain come after the whole run of results, not between them.
 fn images_after_results(contents: &Value) -> Value {
     let mut turns: Vec<Value> = Vec::new();
     let (mut results, mut images) = (Vec::new(), Vec::new());
@@ -232,7 +232,7 @@ fn every_model_of_the_catalogue_can_be_asked_at_every_level() {
             continue;
         }
         let mut model = (*model).clone();
-        // Some addresses, or parts of them, are only known to the environment.
+        // Some addresses, or parts of them, come from the environment.
         model.base_url = match model.base_url.as_str() {
             "" => "http://test".to_owned(),
             url => url.replace(['{', '}'], ""),

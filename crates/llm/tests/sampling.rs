@@ -1,4 +1,4 @@
-//! How an answer is to be drawn and shaped, as a server on loopback got it.
+//! Sampling parameters, as a server on loopback received them.
 
 #![allow(
     clippy::unwrap_used,
@@ -38,8 +38,12 @@ fn everything() -> Sampling {
     }
 }
 
-/// What the server got for these options.
-async fn got(api: &str, sampling: Option<Sampling>, reasoning: Option<ThinkingLevel>) -> Value {
+/// The body that the server received for these options.
+async fn received(
+    api: &str,
+    sampling: Option<Sampling>,
+    reasoning: Option<ThinkingLevel>,
+) -> Value {
     let server = Server::start(vec![Reply::new(400, "{}")]);
     let vector = json!({"model": {
         "id": "m", "name": "m", "api": api, "provider": "p", "baseUrl": "BASE", "reasoning": true,
@@ -67,7 +71,7 @@ fn added(plain: &Value, full: &Value) -> Map<String, Value> {
 async fn every_api_gets_its_own_words() {
     let described = json!({"name": "shape", "description": "a shape", "schema": {"type": "object"}, "strict": false});
     let format = json!({"type": "json_schema", "json_schema": described});
-    for (api, expected, unspoken) in [
+    for (api, expected, unsupported) in [
         (
             "openai-completions",
             json!({"top_p": 0.5, "stop": ["END"], "seed": -7, "presence_penalty": 0.25,
@@ -114,18 +118,18 @@ async fn every_api_gets_its_own_words() {
             vec!["logit_bias", "parallel_tool_calls"],
         ),
     ] {
-        let mut plain = got(api, None, None).await;
-        let mut full = got(api, Some(everything()), None).await;
+        let mut plain = received(api, None, None).await;
+        let mut full = received(api, Some(everything()), None).await;
         if api.starts_with("google") {
             plain = plain["generationConfig"].take();
             full = full["generationConfig"].take();
         }
         assert_eq!(plain["temperature"], json!(0.75), "{api}");
         assert_eq!(Value::Object(added(&plain, &full)), expected, "{api}");
-        assert_eq!(everything().unspoken(api), unspoken, "{api}");
-        // Nothing asked for is nothing sent.
-        let nothing = got(api, Some(Sampling::default()), None).await;
-        let expected = got(api, None, None).await;
+        assert_eq!(everything().unsupported(api), unsupported, "{api}");
+        // Without parameters nothing is sent.
+        let nothing = received(api, Some(Sampling::default()), None).await;
+        let expected = received(api, None, None).await;
         assert_eq!(nothing, expected, "{api}");
     }
 }
@@ -143,13 +147,13 @@ async fn a_cap_nobody_asked_for_is_left_to_the_server() {
         ),
         ("anthropic-messages", "/max_tokens", true),
     ] {
-        let capped = got(api, None, None).await;
+        let capped = received(api, None, None).await;
         assert_eq!(capped.pointer(pointer), Some(&json!(20000)), "{api}");
         let uncapped = Sampling {
             uncapped: true,
             ..Sampling::default()
         };
-        let uncapped = got(api, Some(uncapped), None).await;
+        let uncapped = received(api, Some(uncapped), None).await;
         assert_eq!(uncapped.pointer(pointer).is_some(), insists, "{api}");
     }
 }
@@ -157,7 +161,7 @@ async fn a_cap_nobody_asked_for_is_left_to_the_server() {
 #[tokio::test]
 async fn thinking_and_shape_share_their_place() {
     let level = Some(ThinkingLevel::High);
-    let body = got("anthropic-messages", Some(everything()), level).await;
+    let body = received("anthropic-messages", Some(everything()), level).await;
     // A model that thinks takes neither.
     assert_eq!(body.get("top_k"), None);
     assert_eq!(body.get("temperature"), None);
@@ -165,7 +169,7 @@ async fn thinking_and_shape_share_their_place() {
         body["output_config"]["format"]["type"],
         json!("json_schema")
     );
-    let body = got("openai-responses", Some(everything()), level).await;
+    let body = received("openai-responses", Some(everything()), level).await;
     assert_eq!(
         body["reasoning"],
         json!({"effort": "high", "summary": "concise"})
@@ -174,6 +178,6 @@ async fn thinking_and_shape_share_their_place() {
         reasoning_summary: Some("none".to_owned()),
         ..Sampling::default()
     };
-    let body = got("openai-responses", Some(none), level).await;
+    let body = received("openai-responses", Some(none), level).await;
     assert_eq!(body["reasoning"], json!({"effort": "high"}));
 }

@@ -96,7 +96,7 @@ fn lone_surrogates_are_removed() {
 fn failures_worth_a_retry() {
     for row in table!("retryable") {
         let message = answer(&json!({"stopReason": "error", "errorMessage": row["errorMessage"]}));
-        // The newer column does not look for overflows; the older one does, and so do we.
+        // The newer column does not look for overflows; the older one does, and so does pinion.
         let expected = if is_overflow(&message, 0) {
             "retryable"
         } else {
@@ -132,7 +132,7 @@ fn prompts_that_do_not_fit() {
     for row in table!("overflow") {
         let message = answer(&row["message"]);
         let window = row["contextWindow"].as_u64().unwrap();
-        // A bare 413 says "too large" in every version but one.
+        // A bare 413 means "too large" in every version but one.
         let is_413 = message
             .error_message
             .as_deref()

@@ -1,4 +1,4 @@
-//! What the next model gets to see of a conversation.
+//! The conversation as the next model receives it.
 
 #![allow(
     clippy::unwrap_used,

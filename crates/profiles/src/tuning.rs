@@ -67,14 +67,14 @@ pub(crate) fn of(
     let (thinking, thinking_budget) = thinking(resolved, model)?;
     let sampling = sampling(resolved, model)?;
     let mut notices = Vec::new();
-    let unspoken = sampling.unspoken(&model.api);
-    if !unspoken.is_empty() && model.api != "offline" {
+    let missing = sampling.unsupported(&model.api);
+    if !missing.is_empty() && model.api != "offline" {
         notices.push(Notice::new(
             "unsupported_setting",
             format!(
                 "these settings are not sent, because {} has no word for them: {}",
                 model.api,
-                unspoken.join(", ")
+                missing.join(", ")
             ),
         ));
     }

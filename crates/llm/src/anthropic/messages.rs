@@ -1,5 +1,5 @@
-//! Converts the conversation to messages of the Messages API: turns of parts, with tool results
-//! collected in user turns. Texts are borrowed.
+//! Converts the conversation to the `messages` of the Messages API: lists of parts, with tool results
+//! collected in user messages. Texts are borrowed.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::compat;
-use crate::outgoing::{CacheControl, SEE_IMAGE, joined_text};
+use crate::http_request::{CacheControl, IMAGE_ONLY_TEXT, joined_text};
 
 #[derive(Serialize)]
-pub(super) struct Turn<'a> {
+pub(super) struct WireMessage<'a> {
     role: &'static str,
-    content: TurnContent<'a>,
+    content: MessageContent<'a>,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(super) enum TurnContent<'a> {
+pub(super) enum MessageContent<'a> {
     Text(&'a str),
     Parts(Vec<Part<'a>>),
 }
@@ -72,47 +72,50 @@ pub(super) enum ResultContent<'a> {
     Parts(Vec<Part<'a>>),
 }
 
-pub(super) fn turns<'a>(history: &'a [Arc<Message>], compat: &compat::Anthropic) -> Vec<Turn<'a>> {
-    let mut turns = Vec::with_capacity(history.len());
-    // Consecutive tool results make one turn.
+pub(super) fn messages<'a>(
+    history: &'a [Arc<Message>],
+    compat: &compat::Anthropic,
+) -> Vec<WireMessage<'a>> {
+    let mut messages = Vec::with_capacity(history.len());
+    // Consecutive tool results make one message.
     let mut results: Vec<Part<'a>> = Vec::new();
     for message in history {
         if let Message::ToolResult(result) = &**message {
             results.push(tool_result(result));
             continue;
         }
-        flush_results(&mut turns, &mut results);
-        let turn = match &**message {
+        flush_results(&mut messages, &mut results);
+        let converted = match &**message {
             Message::User(user) => user_content(&user.content).map(|c| ("user", c)),
             Message::Assistant(answer) => {
                 let parts = assistant_parts(&answer.content, compat);
-                (!parts.is_empty()).then_some(("assistant", TurnContent::Parts(parts)))
+                (!parts.is_empty()).then_some(("assistant", MessageContent::Parts(parts)))
             }
             _ => None,
         };
-        turns.extend(turn.map(|(role, content)| Turn { role, content }));
+        messages.extend(converted.map(|(role, content)| WireMessage { role, content }));
     }
-    flush_results(&mut turns, &mut results);
-    turns
+    flush_results(&mut messages, &mut results);
+    messages
 }
 
-fn flush_results<'a>(turns: &mut Vec<Turn<'a>>, results: &mut Vec<Part<'a>>) {
+fn flush_results<'a>(messages: &mut Vec<WireMessage<'a>>, results: &mut Vec<Part<'a>>) {
     if !results.is_empty() {
-        let content = TurnContent::Parts(std::mem::take(results));
-        turns.push(Turn {
+        let content = MessageContent::Parts(std::mem::take(results));
+        messages.push(WireMessage {
             role: "user",
             content,
         });
     }
 }
 
-fn user_content(content: &Content) -> Option<TurnContent<'_>> {
+fn user_content(content: &Content) -> Option<MessageContent<'_>> {
     match content {
         Content::Text(text) if text.trim().is_empty() => None,
-        Content::Text(text) => Some(TurnContent::Text(text)),
+        Content::Text(text) => Some(MessageContent::Text(text)),
         Content::Blocks(blocks) => {
             let parts: Vec<Part<'_>> = blocks.iter().filter_map(shown_part).collect();
-            (!parts.is_empty()).then_some(TurnContent::Parts(parts))
+            (!parts.is_empty()).then_some(MessageContent::Parts(parts))
         }
     }
 }
@@ -191,7 +194,7 @@ fn tool_result(result: &ToolResultMessage) -> Part<'_> {
             parts.insert(
                 0,
                 Part::Text {
-                    text: SEE_IMAGE,
+                    text: IMAGE_ONLY_TEXT,
                     cache_control: None,
                 },
             );
@@ -209,17 +212,17 @@ fn tool_result(result: &ToolResultMessage) -> Part<'_> {
 }
 
 /// Marks the end of the conversation for caching, if the last message is the user's.
-pub(super) fn cache_last_part(turn: &mut Turn<'_>, cache: CacheControl) {
-    if turn.role != "user" {
+pub(super) fn cache_last_part(message: &mut WireMessage<'_>, cache: CacheControl) {
+    if message.role != "user" {
         return;
     }
-    if let TurnContent::Text(text) = turn.content {
-        turn.content = TurnContent::Parts(vec![Part::Text {
+    if let MessageContent::Text(text) = message.content {
+        message.content = MessageContent::Parts(vec![Part::Text {
             text,
             cache_control: None,
         }]);
     }
-    let TurnContent::Parts(parts) = &mut turn.content else {
+    let MessageContent::Parts(parts) = &mut message.content else {
         return;
     };
     if let Some(

@@ -8,9 +8,9 @@ use pinion_message::{ThinkingLevel, ToolSpec};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::messages::{Part, Turn, cache_last_part, turns};
+use super::messages::{Part, WireMessage, cache_last_part, messages};
 use crate::compat;
-use crate::outgoing::{CacheControl, Headers, HttpRequest, api_key, cache_session, url};
+use crate::http_request::{CacheControl, Headers, HttpRequest, api_key, cache_session, url};
 use crate::request::Request;
 use crate::sampling;
 use crate::thinking::{Mapped, budget, cap_and_budget, mapped, max_tokens};
@@ -22,7 +22,7 @@ const FALLBACK_MAX_TOKENS: u64 = 8192;
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
-    messages: Vec<Turn<'a>>,
+    messages: Vec<WireMessage<'a>>,
     max_tokens: u64,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -91,7 +91,7 @@ pub(crate) fn build(request: &Request) -> Result<HttpRequest, String> {
     let compat = compat::Anthropic::of(model);
     let cache = CacheControl::new(request.options.cache_retention, compat.long_cache);
     let history = transform(&request.messages, model);
-    let mut messages = turns(&history, &compat);
+    let mut messages = messages(&history, &compat);
     if let (Some(cache), Some(last)) = (cache, messages.last_mut()) {
         cache_last_part(last, cache);
     }

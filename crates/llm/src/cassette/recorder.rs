@@ -14,12 +14,12 @@ use std::time::Instant;
 use pinion_message::{AssistantMessage, StopReason};
 use reqwest::Response;
 
+use super::file::{CassetteLine, Exchange, header};
 use super::key;
-use super::tape::{Exchange, Line, header};
 use crate::Request;
 
 /// Response headers that are recorded: they are needed for decoding, and hold no secret.
-const KEPT_HEADERS: [&str; 2] = ["content-type", "request-id"];
+const RECORDED_HEADERS: [&str; 2] = ["content-type", "request-id"];
 
 /// An open cassette. Clones write to the same file.
 #[derive(Debug, Clone)]
@@ -58,7 +58,7 @@ impl Recorder {
         }
     }
 
-    fn write(&self, line: &Line) {
+    fn write(&self, line: &CassetteLine) {
         let Ok(mut text) = serde_json::to_vec(line) else {
             return;
         };
@@ -92,7 +92,7 @@ impl Recording {
         url.set_query(None);
         exchange.url = url.into();
         exchange.status = Some(response.status().as_u16());
-        for name in KEPT_HEADERS {
+        for name in RECORDED_HEADERS {
             if let Some(value) = response.headers().get(name)
                 && let Ok(value) = value.to_str()
             {
@@ -131,7 +131,7 @@ impl Recording {
         if let Some(mut exchange) = self.exchange.take() {
             exchange.set_body(std::mem::take(&mut self.body));
             exchange.error = error;
-            self.recorder.write(&Line::Exchange(exchange));
+            self.recorder.write(&CassetteLine::Exchange(exchange));
         }
     }
 }

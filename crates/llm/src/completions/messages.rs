@@ -9,7 +9,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::compat;
-use crate::outgoing::{CacheControl, DataUrl, SEE_IMAGE, TOOL_IMAGES, joined_text};
+use crate::http_request::{
+    CacheControl, DataUrl, IMAGE_ONLY_TEXT, TOOL_IMAGES_HEADING, joined_text,
+};
 use crate::request::Request;
 
 /// An assistant message for servers that require one between tool results and the user.
@@ -17,15 +19,15 @@ const TOOLS_READ: &str = "I have read the tool results.";
 
 #[derive(Serialize)]
 #[serde(tag = "role", rename_all = "lowercase")]
-pub(super) enum Turn<'a> {
+pub(super) enum WireMessage<'a> {
     Developer {
-        content: TurnContent<'a>,
+        content: MessageContent<'a>,
     },
     System {
-        content: TurnContent<'a>,
+        content: MessageContent<'a>,
     },
     User {
-        content: TurnContent<'a>,
+        content: MessageContent<'a>,
     },
     Assistant(Assistant<'a>),
     Tool {
@@ -38,7 +40,7 @@ pub(super) enum Turn<'a> {
 
 #[derive(Serialize, Default)]
 pub(super) struct Assistant<'a> {
-    content: Option<TurnContent<'a>>,
+    content: Option<MessageContent<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_content: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,14 +48,14 @@ pub(super) struct Assistant<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_text: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tool_calls: Vec<Call<'a>>,
+    tool_calls: Vec<WireCall<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     reasoning_details: Vec<&'a RawValue>,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(super) enum TurnContent<'a> {
+pub(super) enum MessageContent<'a> {
     Text(Cow<'a, str>),
     Parts(Vec<Part<'a>>),
 }
@@ -77,7 +79,7 @@ pub(super) struct ImageUrl<'a> {
 }
 
 #[derive(Serialize)]
-pub(super) struct Call<'a> {
+pub(super) struct WireCall<'a> {
     id: &'a str,
     r#type: &'static str,
     function: CalledFunction<'a>,
@@ -89,23 +91,23 @@ pub(super) struct CalledFunction<'a> {
     arguments: String,
 }
 
-pub(super) fn turns<'a>(
+pub(super) fn messages<'a>(
     request: &'a Request,
     history: &'a [Arc<Message>],
     compat: &compat::Completions<'_>,
-) -> Vec<Turn<'a>> {
+) -> Vec<WireMessage<'a>> {
     let model = &*request.model;
-    let mut turns = Vec::with_capacity(history.len() + 1);
+    let mut messages = Vec::with_capacity(history.len() + 1);
     if let Some(prompt) = request
         .system_prompt
         .as_deref()
         .filter(|prompt| !prompt.is_empty())
     {
-        let content = TurnContent::Text(prompt.into());
-        turns.push(if model.reasoning && compat.developer_role {
-            Turn::Developer { content }
+        let content = MessageContent::Text(prompt.into());
+        messages.push(if model.reasoning && compat.developer_role {
+            WireMessage::Developer { content }
         } else {
-            Turn::System { content }
+            WireMessage::System { content }
         });
     }
     // Images of a run of tool results follow after the run.
@@ -114,12 +116,12 @@ pub(super) fn turns<'a>(
         if let Message::ToolResult(result) = &**message {
             let text = joined_text(&result.content);
             let content = if text.is_empty() {
-                SEE_IMAGE.into()
+                IMAGE_ONLY_TEXT.into()
             } else {
                 text
             };
             let name = compat.tool_result_name.then_some(result.tool_name.as_str());
-            turns.push(Turn::Tool {
+            messages.push(WireMessage::Tool {
                 content,
                 tool_call_id: &result.tool_call_id,
                 name,
@@ -129,28 +131,28 @@ pub(super) fn turns<'a>(
             }
             continue;
         }
-        flush_images(&mut turns, &mut images, compat);
+        flush_images(&mut messages, &mut images, compat);
         match &**message {
             Message::User(user) => {
                 if let Some(content) = user_content(&user.content) {
-                    if matches!(turns.last(), Some(Turn::Tool { .. }))
+                    if matches!(messages.last(), Some(WireMessage::Tool { .. }))
                         && compat.assistant_after_tool_result
                     {
-                        turns.push(filler());
+                        messages.push(filler());
                     }
-                    turns.push(Turn::User { content });
+                    messages.push(WireMessage::User { content });
                 }
             }
-            Message::Assistant(answer) => turns.extend(assistant(answer, model, compat)),
+            Message::Assistant(answer) => messages.extend(assistant(answer, model, compat)),
             _ => {}
         }
     }
-    flush_images(&mut turns, &mut images, compat);
-    turns
+    flush_images(&mut messages, &mut images, compat);
+    messages
 }
 
 fn flush_images<'a>(
-    turns: &mut Vec<Turn<'a>>,
+    messages: &mut Vec<WireMessage<'a>>,
     images: &mut Vec<Part<'a>>,
     compat: &compat::Completions<'_>,
 ) {
@@ -158,32 +160,32 @@ fn flush_images<'a>(
         return;
     }
     if compat.assistant_after_tool_result {
-        turns.push(filler());
+        messages.push(filler());
     }
     let mut parts = vec![Part::Text {
-        text: TOOL_IMAGES.into(),
+        text: TOOL_IMAGES_HEADING.into(),
         cache_control: None,
     }];
     parts.append(images);
-    turns.push(Turn::User {
-        content: TurnContent::Parts(parts),
+    messages.push(WireMessage::User {
+        content: MessageContent::Parts(parts),
     });
 }
 
-fn filler<'a>() -> Turn<'a> {
-    let content = Some(TurnContent::Text(TOOLS_READ.into()));
-    Turn::Assistant(Assistant {
+fn filler<'a>() -> WireMessage<'a> {
+    let content = Some(MessageContent::Text(TOOLS_READ.into()));
+    WireMessage::Assistant(Assistant {
         content,
         ..Assistant::default()
     })
 }
 
-fn user_content(content: &Content) -> Option<TurnContent<'_>> {
+fn user_content(content: &Content) -> Option<MessageContent<'_>> {
     match content {
-        Content::Text(text) => Some(TurnContent::Text(text.into())),
+        Content::Text(text) => Some(MessageContent::Text(text.into())),
         Content::Blocks(blocks) => {
             let parts: Vec<Part<'_>> = blocks.iter().filter_map(user_part).collect();
-            (!parts.is_empty()).then_some(TurnContent::Parts(parts))
+            (!parts.is_empty()).then_some(MessageContent::Parts(parts))
         }
     }
 }
@@ -213,8 +215,8 @@ fn assistant<'a>(
     answer: &'a AssistantMessage,
     model: &Model,
     compat: &compat::Completions<'_>,
-) -> Option<Turn<'a>> {
-    let mut turn = Assistant::default();
+) -> Option<WireMessage<'a>> {
+    let mut wire = Assistant::default();
     let texts: Vec<&str> = shown(answer.content.iter().filter_map(Block::as_text));
     let thoughts: Vec<&str> = shown(answer.content.iter().filter_map(|block| match block {
         Block::Thinking(thinking) => Some(thinking.thinking.as_str()),
@@ -227,19 +229,19 @@ fn assistant<'a>(
             text,
             cache_control: None,
         };
-        turn.content = Some(TurnContent::Parts(parts.map(part).collect()));
+        wire.content = Some(MessageContent::Parts(parts.map(part).collect()));
     } else {
-        turn.content = match texts[..] {
+        wire.content = match texts[..] {
             [] => compat
                 .assistant_after_tool_result
-                .then(|| TurnContent::Text("".into())),
-            [only] => Some(TurnContent::Text(only.into())),
-            _ => Some(TurnContent::Text(texts.concat().into())),
+                .then(|| MessageContent::Text("".into())),
+            [only] => Some(MessageContent::Text(only.into())),
+            _ => Some(MessageContent::Text(texts.concat().into())),
         };
-        echo_thinking(&mut turn, answer, &thoughts);
+        echo_thinking(&mut wire, answer, &thoughts);
     }
     for call in answer.tool_calls() {
-        turn.tool_calls.push(Call {
+        wire.tool_calls.push(WireCall {
             id: &call.id,
             r#type: "function",
             function: CalledFunction {
@@ -249,28 +251,28 @@ fn assistant<'a>(
         });
         let details = call.thought_signature.as_deref();
         let details = details.and_then(|text| serde_json::from_str::<&RawValue>(text).ok());
-        turn.reasoning_details.extend(details);
+        wire.reasoning_details.extend(details);
     }
-    let empty = match &turn.content {
+    let empty = match &wire.content {
         None => true,
-        Some(TurnContent::Text(text)) => text.is_empty(),
-        Some(TurnContent::Parts(parts)) => parts.is_empty(),
+        Some(MessageContent::Text(text)) => text.is_empty(),
+        Some(MessageContent::Parts(parts)) => parts.is_empty(),
     };
-    if empty && turn.tool_calls.is_empty() {
+    if empty && wire.tool_calls.is_empty() {
         return None;
     }
-    let wordless = turn.reasoning_content.is_none();
+    let wordless = wire.reasoning_content.is_none();
     if compat.reasoning_content_required && model.reasoning && wordless {
-        turn.reasoning_content = Some("".into());
+        wire.reasoning_content = Some("".into());
     }
-    Some(Turn::Assistant(turn))
+    Some(WireMessage::Assistant(wire))
 }
 
 /// Sends thinking back in the member it came in.
 ///
 /// Only the three names servers use are accepted: the name comes from a session file, and must not
 /// add other members to the request.
-fn echo_thinking<'a>(turn: &mut Assistant<'a>, answer: &'a AssistantMessage, thoughts: &[&'a str]) {
+fn echo_thinking<'a>(wire: &mut Assistant<'a>, answer: &'a AssistantMessage, thoughts: &[&'a str]) {
     let name = answer.content.iter().find_map(|block| match block {
         Block::Thinking(thinking) if !thinking.thinking.trim().is_empty() => {
             thinking.thinking_signature.as_deref()
@@ -278,9 +280,9 @@ fn echo_thinking<'a>(turn: &mut Assistant<'a>, answer: &'a AssistantMessage, tho
         _ => None,
     });
     let member = match name {
-        Some("reasoning_content") => &mut turn.reasoning_content,
-        Some("reasoning") => &mut turn.reasoning,
-        Some("reasoning_text") => &mut turn.reasoning_text,
+        Some("reasoning_content") => &mut wire.reasoning_content,
+        Some("reasoning") => &mut wire.reasoning,
+        Some("reasoning_text") => &mut wire.reasoning_text,
         _ => return,
     };
     *member = Some(match thoughts {
@@ -294,16 +296,16 @@ fn shown<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 }
 
 /// Marks the system prompt and the last text of the conversation for caching.
-pub(super) fn mark_for_cache(turns: &mut [Turn<'_>], cache: CacheControl) {
-    for turn in turns.iter_mut() {
-        if let Turn::Developer { content } | Turn::System { content } = turn {
+pub(super) fn mark_for_cache(messages: &mut [WireMessage<'_>], cache: CacheControl) {
+    for message in messages.iter_mut() {
+        if let WireMessage::Developer { content } | WireMessage::System { content } = message {
             mark_text(content, cache);
         }
     }
-    for turn in turns.iter_mut().rev() {
-        let content = match turn {
-            Turn::User { content } => content,
-            Turn::Assistant(Assistant {
+    for message in messages.iter_mut().rev() {
+        let content = match message {
+            WireMessage::User { content } => content,
+            WireMessage::Assistant(Assistant {
                 content: Some(content),
                 ..
             }) => content,
@@ -316,18 +318,18 @@ pub(super) fn mark_for_cache(turns: &mut [Turn<'_>], cache: CacheControl) {
 }
 
 /// Marks the last text, if there is one.
-fn mark_text(content: &mut TurnContent<'_>, cache: CacheControl) -> bool {
-    if let TurnContent::Text(text) = content {
+fn mark_text(content: &mut MessageContent<'_>, cache: CacheControl) -> bool {
+    if let MessageContent::Text(text) = content {
         if text.is_empty() {
             return false;
         }
         let text = std::mem::take(text);
-        *content = TurnContent::Parts(vec![Part::Text {
+        *content = MessageContent::Parts(vec![Part::Text {
             text,
             cache_control: None,
         }]);
     }
-    let TurnContent::Parts(parts) = content else {
+    let MessageContent::Parts(parts) = content else {
         return false;
     };
     for part in parts.iter_mut().rev() {

@@ -7,10 +7,10 @@ use pinion_message::{Message, ToolSpec};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::messages::{Turn, mark_for_cache, turns};
+use super::messages::{WireMessage, mark_for_cache, messages};
 use super::params::thinking_params;
 use crate::compat::{self, SessionHeaders};
-use crate::outgoing::{CacheControl, Headers, HttpRequest, cache_session, url};
+use crate::http_request::{CacheControl, Headers, HttpRequest, cache_session, url};
 use crate::request::{CacheRetention, Request};
 use crate::sampling;
 use crate::thinking::max_tokens;
@@ -19,7 +19,7 @@ use crate::transform::transform;
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
-    messages: Vec<Turn<'a>>,
+    messages: Vec<WireMessage<'a>>,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt_cache_key: Option<&'a str>,
@@ -58,7 +58,7 @@ pub(crate) fn build(request: &Request) -> Result<HttpRequest, String> {
     let options = &request.options;
     let compat = compat::Completions::of(model);
     let history = transform(&request.messages, model);
-    let mut messages = turns(request, &history, &compat);
+    let mut messages = messages(request, &history, &compat);
     let mut tools = tools(&request.tools, &history, &compat);
     if compat.anthropic_cache
         && let Some(cache) = CacheControl::new(options.cache_retention, compat.long_cache)

@@ -19,12 +19,12 @@ use crate::Notice;
 use crate::relaxed_json::{Problem, cleaned, members};
 
 /// More than any number of keys needs; a larger file is a mistake.
-const LARGEST: u64 = 4 << 20;
+const MAX_FILE_BYTES: u64 = 4 << 20;
 /// The longest wait for the lock of pi or another pinion, and the age at which their lock is stale,
 /// as in pi.
-const LOCK_LIMIT: Duration = Duration::from_secs(30);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 /// The valid forms of an entry, for messages.
-const FORMS: &str = r#"an entry is {"type":"api_key","key":"…"}, {"type":"api_key","env":{"NAME":"…"}} or a login of pi ({"type":"oauth","access":"…","expires":…})"#;
+const ENTRY_FORMS: &str = r#"an entry is {"type":"api_key","key":"…"}, {"type":"api_key","env":{"NAME":"…"}} or a login of pi ({"type":"oauth","access":"…","expires":…})"#;
 
 /// One stored credential. While it exists, no other source of the provider's key is used.
 #[derive(Debug, Clone)]
@@ -44,12 +44,12 @@ impl Stored {
     /// Parses an entry. The error describes what is wrong with it.
     fn parse(text: &str) -> Result<Self, String> {
         let Ok(Value::Object(entry)) = serde_json::from_str(text) else {
-            return Err(FORMS.to_owned());
+            return Err(ENTRY_FORMS.to_owned());
         };
         let text = |name: &str| match entry.get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.as_str())),
-            Some(_) => Err(format!("\"{name}\" must be a text; {FORMS}")),
+            Some(_) => Err(format!("\"{name}\" must be a text; {ENTRY_FORMS}")),
         };
         match text("type")? {
             Some("api_key") => {
@@ -63,8 +63,9 @@ impl Stored {
                 };
                 Ok(Self::ApiKey {
                     key: text("key")?.map(Secret::from),
-                    env: env
-                        .ok_or_else(|| format!("\"env\" must be an object of texts; {FORMS}"))?,
+                    env: env.ok_or_else(|| {
+                        format!("\"env\" must be an object of texts; {ENTRY_FORMS}")
+                    })?,
                 })
             }
             Some("oauth") => {
@@ -73,13 +74,13 @@ impl Stored {
                 Ok(Self::Login {
                     access: access
                         .map(Secret::from)
-                        .ok_or_else(|| format!("\"access\" is missing; {FORMS}"))?,
+                        .ok_or_else(|| format!("\"access\" is missing; {ENTRY_FORMS}"))?,
                     expires: expires.unwrap_or_default() as Millis,
                 })
             }
             // Later versions of pi may have more types.
             Some(_) => Ok(Self::Unusable),
-            None => Err(format!("\"type\" is missing; {FORMS}")),
+            None => Err(format!("\"type\" is missing; {ENTRY_FORMS}")),
         }
     }
 }
@@ -91,27 +92,27 @@ pub(crate) type Entries = HashMap<String, Stored>;
 #[derive(Debug)]
 pub(crate) struct AuthFile {
     path: PathBuf,
-    last: Mutex<(Option<Stamp>, Arc<Entries>)>,
+    last: Mutex<(Option<FileVersion>, Arc<Entries>)>,
 }
 
 /// Identifies a version of the file: time of modification and length.
-type Stamp = (SystemTime, u64);
+type FileVersion = (SystemTime, u64);
 
 impl AuthFile {
     /// Reads the file if there is one.
     pub(crate) fn open(path: PathBuf) -> (Self, Vec<Notice>) {
-        let stamp = stamp(&path);
-        let (entries, mut notices) = match stamp {
+        let file_version = file_version(&path);
+        let (entries, mut notices) = match file_version {
             Some(_) => read(&path),
             None => Default::default(),
         };
-        if stamp.is_some() {
+        if file_version.is_some() {
             notices.extend(readable_by_others(&path));
         }
         (
             Self {
                 path,
-                last: Mutex::new((stamp, Arc::new(entries))),
+                last: Mutex::new((file_version, Arc::new(entries))),
             },
             notices,
         )
@@ -120,14 +121,14 @@ impl AuthFile {
     /// The entries as they are now.
     pub(crate) fn entries(&self) -> Arc<Entries> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let stamp = stamp(&self.path);
-        if stamp != last.0 {
-            let entries = if stamp.is_some() {
+        let file_version = file_version(&self.path);
+        if file_version != last.0 {
+            let entries = if file_version.is_some() {
                 read(&self.path).0
             } else {
                 Entries::default()
             };
-            *last = (stamp, Arc::new(entries));
+            *last = (file_version, Arc::new(entries));
         }
         Arc::clone(&last.1)
     }
@@ -135,15 +136,16 @@ impl AuthFile {
     /// Stores a key, leaving every other entry as it is.
     pub(crate) fn store_key(&self, provider: &str, key: &Secret) -> io::Result<()> {
         make_directory(&self.path)?;
-        let _lock = LockDirectory::take(&self.path, LOCK_LIMIT, LOCK_LIMIT)?;
-        let mut entries: Map<String, Value> = match pinion_files::read_text(&self.path, LARGEST) {
-            Ok(text) => serde_json::from_str(&cleaned(&text)).map_err(|error| {
-                let why = pinion_jsonl::explain_with_position(&error);
-                io::Error::other(format!("{}: {why}", self.path.display()))
-            })?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Map::new(),
-            Err(error) => return Err(error),
-        };
+        let _lock = LockDirectory::take(&self.path, LOCK_TIMEOUT, LOCK_TIMEOUT)?;
+        let mut entries: Map<String, Value> =
+            match pinion_files::read_text(&self.path, MAX_FILE_BYTES) {
+                Ok(text) => serde_json::from_str(&cleaned(&text)).map_err(|error| {
+                    let why = pinion_jsonl::explain_with_position(&error);
+                    io::Error::other(format!("{}: {why}", self.path.display()))
+                })?,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Map::new(),
+                Err(error) => return Err(error),
+            };
         let entry = json!({"type": "api_key", "key": key.expose_secret()});
         entries.insert(provider.to_owned(), entry);
         let text = serde_json::to_string_pretty(&entries).map_err(io::Error::other)?;
@@ -151,14 +153,14 @@ impl AuthFile {
     }
 }
 
-fn stamp(path: &Path) -> Option<Stamp> {
+fn file_version(path: &Path) -> Option<FileVersion> {
     let metadata = fs::metadata(path).ok()?;
     Some((metadata.modified().ok()?, metadata.len()))
 }
 
 /// The valid entries of the file, and a notice for each invalid one.
 fn read(path: &Path) -> (Entries, Vec<Notice>) {
-    let text = match pinion_files::read_text(path, LARGEST) {
+    let text = match pinion_files::read_text(path, MAX_FILE_BYTES) {
         Ok(text) => cleaned(&text),
         Err(error) => {
             let notice = Notice::new(format!("{}: cannot be read: {error}", path.display()));

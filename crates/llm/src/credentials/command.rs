@@ -14,10 +14,10 @@ use tokio::process::{Child, Command};
 use tokio::sync::OnceCell;
 
 /// Commands may ask a password manager, which can take seconds.
-const TIME_LIMIT: Duration = Duration::from_secs(10);
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Bytes; no key is longer.
-const SIZE_LIMIT: u64 = 64 * 1024;
+const MAX_OUTPUT_BYTES: u64 = 64 * 1024;
 
 /// The outputs of commands in this process, so that each command needs to succeed only once.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ impl CommandCache {
             let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(results.entry(command.to_owned()).or_default())
         };
-        cell.get_or_try_init(|| run(command, TIME_LIMIT))
+        cell.get_or_try_init(|| run(command, COMMAND_TIMEOUT))
             .await
             .cloned()
     }
@@ -51,7 +51,7 @@ async fn run(command: &str, limit: Duration) -> Result<Secret, String> {
     let child = shell
         .spawn()
         .map_err(|error| format!("it could not be started: {error}"))?;
-    let mut running = Running {
+    let mut running = RunningCommand {
         child,
         ended: false,
     };
@@ -59,7 +59,10 @@ async fn run(command: &str, limit: Duration) -> Result<Secret, String> {
     let finished = tokio::time::timeout(limit, async {
         let mut output = Vec::new();
         if let Some(stdout) = running.child.stdout.take() {
-            stdout.take(SIZE_LIMIT).read_to_end(&mut output).await?;
+            stdout
+                .take(MAX_OUTPUT_BYTES)
+                .read_to_end(&mut output)
+                .await?;
         }
         let status = running.child.wait().await?;
         std::io::Result::Ok((output, status))
@@ -74,7 +77,7 @@ async fn run(command: &str, limit: Duration) -> Result<Secret, String> {
     if !status.success() {
         return Err(format!("it failed ({status})"));
     }
-    let output = String::from_utf8(output).map_err(|_| "it printed no UTF-8".to_owned())?;
+    let output = String::from_utf8(output).map_err(|_| "its output is not UTF-8".to_owned())?;
     match output.trim() {
         "" => Err("it printed nothing".to_owned()),
         key => Ok(Secret::from(key)),
@@ -82,12 +85,12 @@ async fn run(command: &str, limit: Duration) -> Result<Secret, String> {
 }
 
 /// A running command. Dropping it before its end kills its whole process group.
-struct Running {
+struct RunningCommand {
     child: Child,
     ended: bool,
 }
 
-impl Drop for Running {
+impl Drop for RunningCommand {
     fn drop(&mut self) {
         if self.ended {
             return;
@@ -127,7 +130,7 @@ mod tests {
 
     #[tokio::test]
     async fn output_is_trimmed() {
-        let key = run("printf '  k-1 \\n'; echo noise >&2", TIME_LIMIT)
+        let key = run("printf '  k-1 \\n'; echo noise >&2", COMMAND_TIMEOUT)
             .await
             .unwrap();
         assert_eq!(key.expose_secret(), "k-1");
@@ -136,13 +139,13 @@ mod tests {
     #[tokio::test]
     async fn failures_say_what_happened() {
         assert!(
-            run("exit 3", TIME_LIMIT)
+            run("exit 3", COMMAND_TIMEOUT)
                 .await
                 .unwrap_err()
                 .contains("exit status: 3")
         );
         assert_eq!(
-            run("true", TIME_LIMIT).await.unwrap_err(),
+            run("true", COMMAND_TIMEOUT).await.unwrap_err(),
             "it printed nothing"
         );
     }

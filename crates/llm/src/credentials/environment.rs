@@ -13,11 +13,11 @@ pub enum Environment {
     #[default]
     Process,
     /// A function that returns values by name.
-    Asked(fn(&str) -> Option<String>),
+    Lookup(fn(&str) -> Option<String>),
     /// Only these.
     Fixed(BTreeMap<String, String>),
     /// These variables, and another environment for those that are absent or empty.
-    Over(BTreeMap<String, Secret>, Box<Environment>),
+    Overlay(BTreeMap<String, Secret>, Box<Environment>),
 }
 
 impl Environment {
@@ -27,9 +27,9 @@ impl Environment {
             // A name with `=` or NUL cannot be set, and reading it would panic on some systems.
             Self::Process if name.is_empty() || name.contains(['=', '\0']) => None,
             Self::Process => std::env::var(name).ok(),
-            Self::Asked(ask) => ask(name),
+            Self::Lookup(ask) => ask(name),
             Self::Fixed(variables) => variables.get(name).cloned(),
-            Self::Over(variables, below) => {
+            Self::Overlay(variables, below) => {
                 let value = variables.get(name).map(ExposeSecret::expose_secret);
                 match value.filter(|value| !value.is_empty()) {
                     Some(value) => Some(value.to_owned()),
@@ -45,7 +45,7 @@ impl Environment {
         if entry.is_empty() {
             return self.clone();
         }
-        Self::Over(entry.clone(), Box::new(self.clone()))
+        Self::Overlay(entry.clone(), Box::new(self.clone()))
     }
 
     fn has(&self, name: &str) -> bool {

@@ -1,5 +1,5 @@
-//! Converts the conversation to Google's contents: turns of parts, function responses in user
-//! turns, and thought signatures, which are sent only to the model that made them. Texts are
+//! Converts the conversation to Google's `contents`: lists of parts, with function responses from the
+//! user, and thought signatures, which are sent only to the model that made them. Texts are
 //! borrowed.
 
 use std::borrow::Cow;
@@ -9,16 +9,16 @@ use pinion_message::{AssistantMessage, Block, Content, Message, Model, ToolResul
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::outgoing::{SEE_IMAGE, TOOL_IMAGES, joined_text};
+use crate::http_request::{IMAGE_ONLY_TEXT, TOOL_IMAGES_HEADING, joined_text};
 use crate::tool_ids::needs_call_ids;
 
 #[derive(Serialize)]
-pub(super) struct Turn<'a> {
+pub(super) struct WireContent<'a> {
     role: &'static str,
     parts: Vec<Part<'a>>,
 }
 
-impl<'a> Turn<'a> {
+impl<'a> WireContent<'a> {
     pub(super) fn text(role: &'static str, text: &'a str) -> Self {
         Self {
             role,
@@ -92,9 +92,9 @@ fn nests_images(id: &str) -> bool {
     }
 }
 
-pub(super) fn turns<'a>(history: &'a [Arc<Message>], model: &Model) -> Vec<Turn<'a>> {
-    let mut turns: Vec<Turn<'a>> = Vec::with_capacity(history.len());
-    // Consecutive results are one turn; images that they cannot contain make the next one.
+pub(super) fn contents<'a>(history: &'a [Arc<Message>], model: &Model) -> Vec<WireContent<'a>> {
+    let mut contents: Vec<WireContent<'a>> = Vec::with_capacity(history.len());
+    // Consecutive results are one content; images that they cannot contain make the next one.
     let mut results: Vec<Part<'a>> = Vec::new();
     let mut images: Vec<Part<'a>> = Vec::new();
     for message in history {
@@ -102,38 +102,38 @@ pub(super) fn turns<'a>(history: &'a [Arc<Message>], model: &Model) -> Vec<Turn<
             push_result(&mut results, &mut images, result, model);
             continue;
         }
-        flush_results(&mut turns, &mut results, &mut images);
+        flush_results(&mut contents, &mut results, &mut images);
         let (role, parts): (_, Vec<Part<'a>>) = match &**message {
             Message::User(user) => ("user", user_parts(&user.content)),
             Message::Assistant(answer) => ("model", model_parts(answer, model)),
             _ => continue,
         };
         if !parts.is_empty() {
-            turns.push(Turn { role, parts });
+            contents.push(WireContent { role, parts });
         }
     }
-    flush_results(&mut turns, &mut results, &mut images);
-    turns
+    flush_results(&mut contents, &mut results, &mut images);
+    contents
 }
 
 fn flush_results<'a>(
-    turns: &mut Vec<Turn<'a>>,
+    contents: &mut Vec<WireContent<'a>>,
     results: &mut Vec<Part<'a>>,
     images: &mut Vec<Part<'a>>,
 ) {
     if !results.is_empty() {
-        turns.push(Turn {
+        contents.push(WireContent {
             role: "user",
             parts: std::mem::take(results),
         });
     }
     if !images.is_empty() {
         let mut parts = vec![Part {
-            text: Some(TOOL_IMAGES),
+            text: Some(TOOL_IMAGES_HEADING),
             ..Part::default()
         }];
         parts.append(images);
-        turns.push(Turn {
+        contents.push(WireContent {
             role: "user",
             parts,
         });
@@ -214,7 +214,7 @@ fn push_result<'a>(
     }
     let text = joined_text(&result.content);
     let text = if text.is_empty() && !shown.is_empty() {
-        SEE_IMAGE.into()
+        IMAGE_ONLY_TEXT.into()
     } else {
         text
     };

@@ -1,13 +1,12 @@
-//! Builds Google's requests: turns of parts, function responses in user turns, and thought
-//! signatures, which are sent only to the model that made them.
+//! Builds requests of Google's APIs from the contents, the tools and the settings of a request.
 
 use pinion_message::ToolSpec;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::contents::{Turn, turns};
+use super::contents::{WireContent, contents};
 use super::thinking::{ThinkingConfig, thinking_config};
-use crate::outgoing::{Headers, HttpRequest, api_key, url};
+use crate::http_request::{Headers, HttpRequest, api_key, url};
 use crate::request::Request;
 use crate::sampling;
 use crate::thinking::max_tokens;
@@ -23,9 +22,9 @@ pub(crate) enum Host {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Body<'a> {
-    contents: Vec<Turn<'a>>,
+    contents: Vec<WireContent<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    system_instruction: Option<Turn<'a>>,
+    system_instruction: Option<WireContent<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<[Tools<'a>; 1]>,
     generation_config: GenerationConfig,
@@ -71,8 +70,8 @@ pub(crate) fn build(request: &Request, host: Host) -> Result<HttpRequest, String
         }]
     });
     let body = Body {
-        contents: turns(&history, model),
-        system_instruction: system.map(|prompt| Turn::text("user", prompt)),
+        contents: contents(&history, model),
+        system_instruction: system.map(|prompt| WireContent::text("user", prompt)),
         tools,
         generation_config: GenerationConfig {
             temperature: request.options.temperature,

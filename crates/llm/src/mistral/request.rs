@@ -7,7 +7,9 @@ use pinion_message::{AssistantMessage, Block, Content, Message, ToolResultMessag
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::outgoing::{DataUrl, Headers, HttpRequest, SEE_IMAGE, cache_session, joined_text, url};
+use crate::http_request::{
+    DataUrl, Headers, HttpRequest, IMAGE_ONLY_TEXT, cache_session, joined_text, url,
+};
 use crate::request::Request;
 use crate::sampling;
 use crate::thinking::{Mapped, clamped, mapped, max_tokens};
@@ -29,7 +31,7 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u64>,
     stream: bool,
-    messages: Vec<Turn<'a>>,
+    messages: Vec<WireMessage<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -46,18 +48,18 @@ struct Body<'a> {
 
 #[derive(Serialize)]
 #[serde(tag = "role", rename_all = "lowercase")]
-enum Turn<'a> {
+enum WireMessage<'a> {
     System {
         content: &'a str,
     },
     User {
-        content: Said<'a>,
+        content: UserContent<'a>,
     },
     Assistant {
         #[serde(skip_serializing_if = "Vec::is_empty")]
         content: Vec<Part<'a>>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        tool_calls: Vec<Call<'a>>,
+        tool_calls: Vec<WireCall<'a>>,
     },
     Tool {
         tool_call_id: &'a str,
@@ -68,7 +70,7 @@ enum Turn<'a> {
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Said<'a> {
+enum UserContent<'a> {
     Text(&'a str),
     Parts(Vec<Part<'a>>),
 }
@@ -88,7 +90,7 @@ struct Thought<'a> {
 }
 
 #[derive(Serialize)]
-struct Call<'a> {
+struct WireCall<'a> {
     id: &'a str,
     r#type: &'static str,
     function: CalledFunction<'a>,
@@ -138,7 +140,7 @@ pub(crate) fn build(request: &Request) -> Result<HttpRequest, String> {
         model: &model.id,
         max_tokens: max_tokens(request),
         stream: true,
-        messages: turns(request, &history),
+        messages: messages(request, &history),
         temperature: request.options.temperature,
         tools: tools.collect(),
         tool_choice: request.options.tool_choice.as_ref(),
@@ -155,36 +157,36 @@ pub(crate) fn build(request: &Request) -> Result<HttpRequest, String> {
     headers.into_request(url(request, "v1/chat/completions")?, &body, request)
 }
 
-fn turns<'a>(request: &'a Request, history: &'a [Arc<Message>]) -> Vec<Turn<'a>> {
-    let mut turns = Vec::with_capacity(history.len() + 1);
+fn messages<'a>(request: &'a Request, history: &'a [Arc<Message>]) -> Vec<WireMessage<'a>> {
+    let mut messages = Vec::with_capacity(history.len() + 1);
     if let Some(content) = request
         .system_prompt
         .as_deref()
         .filter(|prompt| !prompt.is_empty())
     {
-        turns.push(Turn::System { content });
+        messages.push(WireMessage::System { content });
     }
     for message in history {
         match &**message {
             Message::User(user) => match &user.content {
-                Content::Text(text) => turns.push(Turn::User {
-                    content: Said::Text(text),
+                Content::Text(text) => messages.push(WireMessage::User {
+                    content: UserContent::Text(text),
                 }),
                 Content::Blocks(blocks) => {
                     let parts: Vec<Part<'a>> = blocks.iter().filter_map(shown).collect();
                     if !parts.is_empty() {
-                        turns.push(Turn::User {
-                            content: Said::Parts(parts),
+                        messages.push(WireMessage::User {
+                            content: UserContent::Parts(parts),
                         });
                     }
                 }
             },
-            Message::Assistant(answer) => turns.extend(assistant(answer)),
-            Message::ToolResult(result) => turns.push(tool_result(result)),
+            Message::Assistant(answer) => messages.extend(assistant(answer)),
+            Message::ToolResult(result) => messages.push(tool_result(result)),
             _ => {}
         }
     }
-    turns
+    messages
 }
 
 fn shown(block: &Block) -> Option<Part<'_>> {
@@ -199,7 +201,7 @@ fn shown(block: &Block) -> Option<Part<'_>> {
     }
 }
 
-fn assistant(answer: &AssistantMessage) -> Option<Turn<'_>> {
+fn assistant(answer: &AssistantMessage) -> Option<WireMessage<'_>> {
     let mut content = Vec::new();
     let mut tool_calls = Vec::new();
     for block in &answer.content {
@@ -218,7 +220,7 @@ fn assistant(answer: &AssistantMessage) -> Option<Turn<'_>> {
                     thinking: [thought],
                 });
             }
-            Block::ToolCall(call) => tool_calls.push(Call {
+            Block::ToolCall(call) => tool_calls.push(WireCall {
                 id: &call.id,
                 r#type: "function",
                 function: CalledFunction {
@@ -230,13 +232,13 @@ fn assistant(answer: &AssistantMessage) -> Option<Turn<'_>> {
         }
     }
     let empty = content.is_empty() && tool_calls.is_empty();
-    (!empty).then_some(Turn::Assistant {
+    (!empty).then_some(WireMessage::Assistant {
         content,
         tool_calls,
     })
 }
 
-fn tool_result(result: &ToolResultMessage) -> Turn<'_> {
+fn tool_result(result: &ToolResultMessage) -> WireMessage<'_> {
     let images = result
         .content
         .iter()
@@ -244,17 +246,18 @@ fn tool_result(result: &ToolResultMessage) -> Turn<'_> {
     let mut content: Vec<Part<'_>> = images.filter_map(shown).collect();
     let mut text = joined_text(&result.content);
     if text.trim().is_empty() {
-        text = match content.is_empty() {
-            true => NO_OUTPUT,
-            false => SEE_IMAGE,
-        }
-        .into();
+        let placeholder = if content.is_empty() {
+            NO_OUTPUT
+        } else {
+            IMAGE_ONLY_TEXT
+        };
+        text = placeholder.into();
     }
     if result.is_error {
         text = format!("[tool error] {text}").into();
     }
     content.insert(0, Part::Text { text });
-    Turn::Tool {
+    WireMessage::Tool {
         tool_call_id: &result.tool_call_id,
         name: &result.tool_name,
         content,

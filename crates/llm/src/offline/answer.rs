@@ -9,12 +9,12 @@ use std::time::Duration;
 use pinion_message::{Block, Message, StopReason, ToolResultMessage};
 
 use super::request::PlainRequest;
-use super::script::{CHUNK, Call, Paced, Script, Step, Turn};
+use super::script::{DEFAULT_CHUNK, Paced, Script, ScriptedCall, ScriptedTurn, Step};
 use super::{PROVIDER, SCENARIO_PREFIX, SCENARIO_VARIABLE};
 use crate::Request;
 
 /// Bytes.
-const LARGEST: u64 = 64 << 20;
+const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// Lines of a tool's output that the answer repeats.
 const SHOWN_LINES: usize = 12;
@@ -34,21 +34,21 @@ network and follows fixed rules; it does not understand language. It does unders
 For a real model, set an API key (for example ANTHROPIC_API_KEY) and start again.";
 
 /// The answer to a request.
-pub(super) fn turn_for(request: &Request) -> Turn {
+pub(super) fn turn_for(request: &Request) -> ScriptedTurn {
     let scripted = scripted_turn(request).unwrap_or_else(|why| {
-        Some(Turn {
+        Some(ScriptedTurn {
             steps: vec![Step::Fail(format!("Offline script: {why}"))],
-            ..Turn::default()
+            ..ScriptedTurn::default()
         })
     });
-    scripted.unwrap_or_else(|| Turn {
+    scripted.unwrap_or_else(|| ScriptedTurn {
         steps: plain_steps(request),
-        ..Turn::default()
+        ..ScriptedTurn::default()
     })
 }
 
 /// The turn a script has for this request.
-fn scripted_turn(request: &Request) -> Result<Option<Turn>, String> {
+fn scripted_turn(request: &Request) -> Result<Option<ScriptedTurn>, String> {
     let inline = inline_script(request);
     if let Some((script, answers)) = inline {
         return Ok(Script::parse(script.trim_start())?
@@ -63,7 +63,7 @@ fn scripted_turn(request: &Request) -> Result<Option<Turn>, String> {
             _ => return Ok(None),
         },
     };
-    let text = pinion_files::read_text(file.as_ref(), LARGEST)
+    let text = pinion_files::read_text(file.as_ref(), MAX_FILE_BYTES)
         .map_err(|error| format!("{file}: {error}"))?;
     let script = Script::parse(&text).map_err(|why| format!("{file}: {why}"))?;
     let answers = request
@@ -72,7 +72,7 @@ fn scripted_turn(request: &Request) -> Result<Option<Turn>, String> {
         .filter(|message| is_answer_of(message, &request.model.id));
     let turn = script.turns.into_iter().nth(answers.count());
     Ok(Some(turn.unwrap_or_else(|| {
-        said("The scenario has no more turns.")
+        text_turn("The scenario has no more turns.")
     })))
 }
 
@@ -146,7 +146,7 @@ fn is_answer_of(message: &Message, id: &str) -> bool {
 fn plain_steps(request: &Request) -> Vec<Step> {
     let results: Vec<&ToolResultMessage> = results(request);
     if !results.is_empty() {
-        return said(report(&results)).steps;
+        return text_turn(report(&results)).steps;
     }
     let last_user = request
         .messages
@@ -160,10 +160,10 @@ fn plain_steps(request: &Request) -> Vec<Step> {
         .map(|user| user.content.joined_text("\n"))
         .unwrap_or_default();
     if is_conversation(&text) {
-        return said(summary(&text)).steps;
+        return text_turn(summary(&text)).steps;
     }
     match PlainRequest::parse(&text) {
-        None => said(INTRODUCTION).steps,
+        None => text_turn(INTRODUCTION).steps,
         Some(PlainRequest::Think { about }) => vec![
             thought(format!(
                 "The request is to think about {about}. A fixed rule turns it into this text and the \
@@ -176,14 +176,14 @@ fn plain_steps(request: &Request) -> Vec<Step> {
         ],
         Some(asked) => match asked.call(&request.tools) {
             Ok(call) => {
-                let what = Call {
+                let what = ScriptedCall {
                     id: None,
                     name: call.tool.to_owned(),
                     text: call.arguments.to_string(),
                 };
                 vec![Step::Tool(Paced {
                     what,
-                    chunk: CHUNK,
+                    chunk: DEFAULT_CHUNK,
                     pace: Duration::ZERO,
                 })]
             }
@@ -191,7 +191,7 @@ fn plain_steps(request: &Request) -> Vec<Step> {
                 let text = format!(
                     "offline/demo needs the tool \"{tool}\" for that, and it is not enabled."
                 );
-                said(text).steps
+                text_turn(text).steps
             }
         },
     }
@@ -269,17 +269,17 @@ fn summary(conversation: &str) -> String {
     )
 }
 
-fn said(text: impl Into<String>) -> Turn {
-    Turn {
+fn text_turn(text: impl Into<String>) -> ScriptedTurn {
+    ScriptedTurn {
         steps: vec![text_step(text.into())],
-        ..Turn::default()
+        ..ScriptedTurn::default()
     }
 }
 
 fn text_step(what: String) -> Step {
     Step::Text(Paced {
         what,
-        chunk: CHUNK,
+        chunk: DEFAULT_CHUNK,
         pace: Duration::ZERO,
     })
 }
@@ -287,7 +287,7 @@ fn text_step(what: String) -> Step {
 fn thought(what: String) -> Step {
     Step::Think(Paced {
         what,
-        chunk: CHUNK,
+        chunk: DEFAULT_CHUNK,
         pace: Duration::ZERO,
     })
 }

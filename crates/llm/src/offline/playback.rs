@@ -17,14 +17,14 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::pieces::{Pieces, prompt_tokens};
-use super::script::{Call, Paced, Step, Tokens, Turn};
+use super::script::{Paced, ScriptedCall, ScriptedTurn, Step, Tokens};
 use crate::answer::blank;
+use crate::deadlines::{Deadlines, Interruption};
 use crate::partial_json::read_arguments;
-use crate::waits::{Interruption, Waits};
 use crate::{EventStream, Request, StreamEvent};
 
 /// Events in a row after which other tasks run.
-const EVENTS_PER_TURN: u32 = 64;
+const EVENTS_PER_YIELD: u32 = 64;
 
 /// The error of an overloaded provider.
 const OVERLOADED: &str =
@@ -39,18 +39,18 @@ static OVERLOADS: LazyLock<Mutex<HashMap<u64, u32>>> = LazyLock::new(Mutex::defa
 pub(super) struct Playback {
     model: Arc<Model>,
     cancel: CancellationToken,
-    waits: Waits,
+    deadlines: Deadlines,
     /// Identifies the turn within the session.
     key: u64,
     steps: std::vec::IntoIter<Step>,
     /// Events that are due before the next step.
     ready: VecDeque<StreamEvent>,
     /// The rest of the text that is being sent.
-    arriving: Option<Arriving>,
+    streaming: Option<Streaming>,
     message: AssistantMessage,
-    state: State,
+    state: PlaybackState,
     /// The kind of the last block, while it still grows.
-    open: Option<Kind>,
+    open: Option<BlockKind>,
     /// The arguments of the open tool call, set when all of its text was sent.
     arguments: (Map<String, Value>, Option<String>),
     call_prefix: String,
@@ -62,39 +62,39 @@ pub(super) struct Playback {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum State {
+enum PlaybackState {
     Waiting,
     Started,
     Over,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum BlockKind {
     Text,
     Thinking,
     Tool,
 }
 
-struct Arriving {
+struct Streaming {
     pieces: Pieces,
     pace: Duration,
     due: Option<Instant>,
 }
 
 impl Playback {
-    pub(super) fn new(request: &Request, turn: Turn) -> Self {
+    pub(super) fn new(request: &Request, turn: ScriptedTurn) -> Self {
         let model = Arc::clone(&request.model);
         let mut hasher = DefaultHasher::new();
         (&request.options.session_id, turn.key).hash(&mut hasher);
         Self {
             cancel: request.cancel.clone(),
-            waits: Waits::new(request),
+            deadlines: Deadlines::new(request),
             key: hasher.finish(),
             steps: turn.steps.into_iter(),
             ready: VecDeque::new(),
-            arriving: None,
+            streaming: None,
             message: blank(&model),
-            state: State::Waiting,
+            state: PlaybackState::Waiting,
             open: None,
             arguments: Default::default(),
             call_prefix: format!("offline-{}", request.messages.len()),
@@ -115,26 +115,29 @@ impl Playback {
 
     async fn next(&mut self) -> Option<StreamEvent> {
         self.events_in_a_row += 1;
-        if self.events_in_a_row >= EVENTS_PER_TURN {
+        if self.events_in_a_row >= EVENTS_PER_YIELD {
             self.events_in_a_row = 0;
             tokio::task::yield_now().await;
         }
         loop {
-            if self.state != State::Over && self.cancel.is_cancelled() {
+            if self.state != PlaybackState::Over && self.cancel.is_cancelled() {
                 self.abort();
-            } else if self.state != State::Over && self.waits.is_overdue() {
-                self.interrupted(Interruption::Overdue);
+            } else if self.state != PlaybackState::Over && self.deadlines.is_past_deadline() {
+                self.interrupted(Interruption::DeadlinePassed);
             }
             if let Some(event) = self.ready.pop_front() {
                 return Some(event);
             }
-            if self.state == State::Over {
+            if self.state == PlaybackState::Over {
                 return None;
             }
             if let Some(event) = self.next_piece().await {
                 return Some(event);
             }
-            if self.arriving.is_none() && self.ready.is_empty() && self.state != State::Over {
+            if self.streaming.is_none()
+                && self.ready.is_empty()
+                && self.state != PlaybackState::Over
+            {
                 match self.steps.next() {
                     Some(step) => self.begin(step).await,
                     None => self.finish(),
@@ -145,19 +148,19 @@ impl Playback {
 
     /// The next delta of the text that is being sent.
     async fn next_piece(&mut self) -> Option<StreamEvent> {
-        let arriving = self.arriving.as_mut()?;
-        if !arriving.pace.is_zero() {
-            let (now, pace) = (Instant::now(), arriving.pace);
+        let streaming = self.streaming.as_mut()?;
+        if !streaming.pace.is_zero() {
+            let (now, pace) = (Instant::now(), streaming.pace);
             // Pieces follow their schedule, also when an earlier one was late.
-            let due = arriving.due.unwrap_or(now).checked_add(pace);
-            arriving.due = due;
+            let due = streaming.due.unwrap_or(now).checked_add(pace);
+            streaming.due = due;
             let pause = due.map_or(pace, |due| due.saturating_duration_since(now));
             if !self.pause(pause).await {
                 return None;
             }
         }
-        let Some(delta) = self.arriving.as_mut()?.pieces.next() else {
-            self.arriving = None;
+        let Some(delta) = self.streaming.as_mut()?.pieces.next() else {
+            self.streaming = None;
             return None;
         };
         self.answer_characters += delta.chars().count() as u64;
@@ -176,7 +179,7 @@ impl Playback {
     async fn begin(&mut self, step: Step) {
         match step {
             Step::Text(Paced { what, chunk, pace }) => {
-                self.open_block(Kind::Text, || Block::Text(TextBlock::default()));
+                self.open_block(BlockKind::Text, || Block::Text(TextBlock::default()));
                 self.arrive(
                     Pieces::Cut {
                         text: what,
@@ -187,7 +190,7 @@ impl Playback {
                 );
             }
             Step::Deltas { count, size, pace } => {
-                self.open_block(Kind::Text, || Block::Text(TextBlock::default()));
+                self.open_block(BlockKind::Text, || Block::Text(TextBlock::default()));
                 self.arrive(
                     Pieces::Numbered {
                         next: 0,
@@ -198,7 +201,9 @@ impl Playback {
                 );
             }
             Step::Think(Paced { what, chunk, pace }) => {
-                self.open_block(Kind::Thinking, || Block::Thinking(ThinkingBlock::default()));
+                self.open_block(BlockKind::Thinking, || {
+                    Block::Thinking(ThinkingBlock::default())
+                });
                 self.arrive(
                     Pieces::Cut {
                         text: what,
@@ -214,7 +219,7 @@ impl Playback {
                 }
             }
             Step::Tool(Paced {
-                what: Call { id, name, text },
+                what: ScriptedCall { id, name, text },
                 chunk,
                 pace,
             }) => {
@@ -234,7 +239,7 @@ impl Playback {
                     thought_signature: None,
                     arguments_error: None,
                 };
-                self.open_block(Kind::Tool, || Block::ToolCall(call));
+                self.open_block(BlockKind::Tool, || Block::ToolCall(call));
                 self.arguments = arguments;
                 self.arrive(Pieces::Cut { text, at: 0, chunk }, pace);
             }
@@ -246,17 +251,17 @@ impl Playback {
     }
 
     fn start(&mut self) {
-        if self.state == State::Waiting {
-            self.state = State::Started;
+        if self.state == PlaybackState::Waiting {
+            self.state = PlaybackState::Started;
             self.ready
                 .push_back(StreamEvent::Start(self.message.clone()));
         }
     }
 
     /// Begins a block, or continues the last one when it is of the same kind.
-    fn open_block(&mut self, kind: Kind, block: impl FnOnce() -> Block) {
+    fn open_block(&mut self, kind: BlockKind, block: impl FnOnce() -> Block) {
         self.start();
-        if self.open == Some(kind) && kind != Kind::Tool {
+        if self.open == Some(kind) && kind != BlockKind::Tool {
             return;
         }
         self.close_block();
@@ -285,7 +290,7 @@ impl Playback {
     }
 
     fn arrive(&mut self, pieces: Pieces, pace: Duration) {
-        self.arriving = Some(Arriving {
+        self.streaming = Some(Streaming {
             pieces,
             pace,
             due: None,
@@ -300,8 +305,8 @@ impl Playback {
     /// Waits, and ends the answer if the request does not permit that long a wait. Returns true
     /// when the time has passed.
     async fn pause(&mut self, time: Duration) -> bool {
-        let idle = self.waits.timeouts().idle;
-        let waited = self.waits.within(idle, tokio::time::sleep(time)).await;
+        let idle = self.deadlines.timeouts().idle;
+        let waited = self.deadlines.within(idle, tokio::time::sleep(time)).await;
         if let Err(interruption) = waited {
             self.interrupted(interruption);
         }
@@ -312,8 +317,8 @@ impl Playback {
         let message = match interruption {
             // `next` checks for it first.
             Interruption::Cancelled => return,
-            Interruption::Slow => self.waits.idle_text(),
-            Interruption::Overdue => self.waits.overdue_text(),
+            Interruption::TimedOut => self.deadlines.idle_text(),
+            Interruption::DeadlinePassed => self.deadlines.deadline_text(),
         };
         self.end(StopReason::Error, Some(message));
     }
@@ -348,13 +353,13 @@ impl Playback {
     }
 
     fn end(&mut self, reason: StopReason, error: Option<String>) {
-        if self.state != State::Waiting {
+        if self.state != PlaybackState::Waiting {
             self.message.usage = self.usage();
         }
         self.message.stop_reason = reason;
         self.message.error_message = error;
-        self.state = State::Over;
-        self.arriving = None;
+        self.state = PlaybackState::Over;
+        self.streaming = None;
         let content = std::mem::take(&mut self.message.content);
         let message = AssistantMessage {
             content,

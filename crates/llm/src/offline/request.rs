@@ -125,9 +125,10 @@ impl PlainRequest {
                 let spec = tools.iter().find(|tool| tool.name == "edit");
                 let listed =
                     spec.is_some_and(|tool| tool.parameters["properties"]["edits"].is_object());
-                let arguments = match listed {
-                    true => json!({"path": path, "edits": [{"oldText": old, "newText": new}]}),
-                    false => json!({"path": path, "oldText": old, "newText": new}),
+                let arguments = if listed {
+                    json!({"path": path, "edits": [{"oldText": old, "newText": new}]})
+                } else {
+                    json!({"path": path, "oldText": old, "newText": new})
                 };
                 with("edit", arguments, String::new())
             }
@@ -204,13 +205,14 @@ fn split_last<'t>(text: &'t str, separator: &str) -> (&'t str, Option<String>) {
 /// left.
 fn word(text: &str) -> Option<String> {
     let bare = unquoted(text);
-    let bare = match bare.len() == text.trim().len() {
-        // A path may end in a dot only when quoted.
-        true => bare
-            .strip_suffix('.')
+    let is_quoted = bare.len() != text.trim().len();
+    // A path may end in a dot only when quoted.
+    let bare = if is_quoted {
+        bare
+    } else {
+        bare.strip_suffix('.')
             .filter(|bare| !bare.ends_with(['.', '/', ' ']))
-            .unwrap_or(bare),
-        false => bare,
+            .unwrap_or(bare)
     };
     (!bare.is_empty()).then(|| bare.to_owned())
 }

@@ -10,20 +10,20 @@ use serde::Deserialize;
 use serde_json::Value;
 
 /// Bytes of text that a single step may produce.
-const TEXT_LIMIT: u64 = 256 * 1024 * 1024;
+const MAX_STEP_BYTES: u64 = 256 * 1024 * 1024;
 
 /// The default number of characters per delta.
-pub(super) const CHUNK: usize = 24;
+pub(super) const DEFAULT_CHUNK: usize = 24;
 
 /// A whole script.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Script {
-    pub(super) turns: Vec<Turn>,
+    pub(super) turns: Vec<ScriptedTurn>,
 }
 
 /// One answer of the model.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Turn {
+pub(super) struct ScriptedTurn {
     pub(super) steps: Vec<Step>,
     pub(super) usage: Option<Tokens>,
     /// Identifies this turn among all scripts, for counting overloads.
@@ -65,7 +65,7 @@ pub(super) enum Step {
         size: usize,
         pace: Duration,
     },
-    Tool(Paced<Call>),
+    Tool(Paced<ScriptedCall>),
     Fail(String),
     /// Fails this many times before the rest of the turn is played.
     Overload(u32),
@@ -75,7 +75,7 @@ pub(super) enum Step {
 
 /// A tool call; `text` is the JSON of its arguments, which a script may break on purpose.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Call {
+pub(super) struct ScriptedCall {
     pub(super) id: Option<String>,
     pub(super) name: String,
     pub(super) text: String,
@@ -157,7 +157,7 @@ impl Script {
     }
 }
 
-fn read_turn(value: Value, pace: Option<f64>) -> Result<Turn, String> {
+fn read_turn(value: Value, pace: Option<f64>) -> Result<ScriptedTurn, String> {
     let entry = match value {
         Value::Array(steps) => TurnEntry { steps, usage: None },
         Value::Object(ref members) if members.contains_key("steps") => {
@@ -168,9 +168,9 @@ fn read_turn(value: Value, pace: Option<f64>) -> Result<Turn, String> {
             usage: None,
         },
     };
-    let mut turn = Turn {
+    let mut turn = ScriptedTurn {
         usage: entry.usage,
-        ..Turn::default()
+        ..ScriptedTurn::default()
     };
     for (number, step) in (1..).zip(entry.steps) {
         let read = serde_json::from_value::<StepEntry>(step).map_err(words);
@@ -182,7 +182,7 @@ fn read_turn(value: Value, pace: Option<f64>) -> Result<Turn, String> {
 
 fn read_step(entry: StepEntry, pace: Option<f64>, steps: &mut Vec<Step>) -> Result<(), String> {
     let pace = milliseconds(entry.pace_ms.or(pace).unwrap_or(0.0))?;
-    let chunk = entry.chunk.unwrap_or(CHUNK).max(1);
+    let chunk = entry.chunk.unwrap_or(DEFAULT_CHUNK).max(1);
     let before = steps.len();
     if let Some(times) = entry.overload {
         steps.push(Step::Overload(times));
@@ -195,10 +195,10 @@ fn read_step(entry: StepEntry, pace: Option<f64>, steps: &mut Vec<Step>) -> Resu
         steps.push(Step::Text(Paced { what, chunk, pace }));
     }
     if let Some(count) = entry.deltas {
-        let size = entry.size.unwrap_or(CHUNK).max(1);
-        if count.saturating_mul(size as u64) > TEXT_LIMIT {
+        let size = entry.size.unwrap_or(DEFAULT_CHUNK).max(1);
+        if count.saturating_mul(size as u64) > MAX_STEP_BYTES {
             return Err(format!(
-                "\"deltas\" times \"size\" is more than {TEXT_LIMIT} bytes"
+                "\"deltas\" times \"size\" is more than {MAX_STEP_BYTES} bytes"
             ));
         }
         steps.push(Step::Deltas { count, size, pace });
@@ -210,7 +210,7 @@ fn read_step(entry: StepEntry, pace: Option<f64>, steps: &mut Vec<Step>) -> Resu
             (None, None) => "{}".to_owned(),
         };
         steps.push(Step::Tool(Paced {
-            what: Call {
+            what: ScriptedCall {
                 id: entry.id,
                 name,
                 text,
@@ -232,7 +232,7 @@ fn read_step(entry: StepEntry, pace: Option<f64>, steps: &mut Vec<Step>) -> Resu
         steps.push(Step::Stop(stop));
     }
     match steps.len() - before {
-        0 => Err("it says nothing to do".to_owned()),
+        0 => Err("it does nothing; add a member such as \"text\" or \"tool\"".to_owned()),
         _ => Ok(()),
     }
 }
@@ -247,7 +247,8 @@ fn read_error(value: Value) -> Result<String, String> {
 }
 
 fn milliseconds(number: f64) -> Result<Duration, String> {
-    Duration::try_from_secs_f64(number / 1000.0).map_err(|_| format!("{number} is no time"))
+    Duration::try_from_secs_f64(number / 1000.0)
+        .map_err(|_| format!("{number} is not a time in milliseconds"))
 }
 
 fn words(error: serde_json::Error) -> String {
@@ -273,7 +274,7 @@ mod tests {
     fn one_step_a_list_a_turn_or_a_whole_script() {
         let hi = Step::Text(Paced {
             what: "hi".into(),
-            chunk: CHUNK,
+            chunk: DEFAULT_CHUNK,
             pace: Duration::ZERO,
         });
         for script in [
@@ -293,14 +294,14 @@ mod tests {
             {"tool":"bash","args":{"command":"ls"},"id":"c1"},{"tool":"bash","rawArgs":"{\"x"},
             {"stall":7},{"stop":"length"},{"error":{"status":529,"message":"busy"}},{"error":"plain"}]"#;
         let call = |id: Option<&str>, text: &str| {
-            let call = Call {
+            let call = ScriptedCall {
                 id: id.map(Into::into),
                 name: "bash".into(),
                 text: text.into(),
             };
             Step::Tool(Paced {
                 what: call,
-                chunk: CHUNK,
+                chunk: DEFAULT_CHUNK,
                 pace: Duration::ZERO,
             })
         };
@@ -338,10 +339,10 @@ mod tests {
             (r#"[{"txt":"a"}]"#, "turn 1, step 1: unknown member \"txt\""),
             (
                 r#"{"turns":[[{"text":"a"}],[{"text":"b"},{}]]}"#,
-                "turn 2, step 2: it says nothing",
+                "turn 2, step 2: it does nothing",
             ),
             (r#"[{"stop":"error"}]"#, "one of stop, length"),
-            (r#"[{"stall":-1}]"#, "-1 is no time"),
+            (r#"[{"stall":-1}]"#, "-1 is not a time"),
             (r#"[{"deltas":1000000000,"size":1000000000}]"#, "more than"),
         ] {
             let error = Script::parse(script).unwrap_err();

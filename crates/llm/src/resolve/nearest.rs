@@ -5,8 +5,12 @@ use pinion_spelling::nearest;
 use crate::registry::Candidate;
 
 /// `provider/id` of the model whose id is most like `unknown`.
-pub(super) fn model(unknown: &str, candidates: &[Candidate<'_>]) -> Option<String> {
-    let spoken = || candidates.iter().filter(|candidate| candidate.is_spoken());
+pub(super) fn suggest_model(unknown: &str, candidates: &[Candidate<'_>]) -> Option<String> {
+    let spoken = || {
+        candidates
+            .iter()
+            .filter(|candidate| candidate.is_supported())
+    };
     let ids = || spoken().map(|candidate| candidate.id);
     let found = nearest(unknown, ids()).or_else(|| {
         // Routers put the maker before the id, and people leave it out.

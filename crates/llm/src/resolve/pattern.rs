@@ -18,21 +18,21 @@ pub(super) enum Suffix {
 
 /// A model that matches.
 #[derive(Clone)]
-pub(super) struct Hit<'a> {
+pub(super) struct PatternMatch<'a> {
     pub(super) candidate: Candidate<'a>,
     pub(super) thinking: Option<ThinkingLevel>,
     pub(super) warning: Option<String>,
 }
 
 /// The model that `pattern` stands for among `candidates`.
-pub(super) fn matching<'a>(
+pub(super) fn match_pattern<'a>(
     registry: &Registry,
     pattern: &str,
     candidates: &[Candidate<'a>],
     suffix: Suffix,
-) -> Option<Hit<'a>> {
-    if let Some(candidate) = best(registry, pattern, candidates) {
-        return Some(Hit {
+) -> Option<PatternMatch<'a>> {
+    if let Some(candidate) = best_match(registry, pattern, candidates) {
+        return Some(PatternMatch {
             candidate,
             thinking: None,
             warning: None,
@@ -43,7 +43,7 @@ pub(super) fn matching<'a>(
     if level.is_none() && suffix == Suffix::MustBeLevel {
         return None;
     }
-    let mut hit = matching(registry, name, candidates, suffix)?;
+    let mut hit = match_pattern(registry, name, candidates, suffix)?;
     match level {
         // A name that already lost a suffix has the default level.
         Some(_) if hit.warning.is_some() => {}
@@ -64,7 +64,7 @@ pub(super) fn split_level(text: &str) -> Option<(&str, Option<ThinkingLevel>)> {
     tail.parse().ok().map(|level| (name, Some(level)))
 }
 
-fn best<'a>(
+fn best_match<'a>(
     registry: &Registry,
     pattern: &str,
     candidates: &[Candidate<'a>],
@@ -87,7 +87,7 @@ fn best<'a>(
         .copied()
         .collect();
     let exact = preferred(registry, exact).into_iter().next();
-    if exact.is_some_and(Candidate::is_spoken) {
+    if exact.is_some_and(Candidate::is_supported) {
         return exact;
     }
     let wanted = pattern.to_lowercase();
@@ -102,7 +102,7 @@ fn best<'a>(
         .copied()
         .collect();
     let partial = preferred(registry, partial);
-    if exact.is_some() && !partial.iter().any(|candidate| candidate.is_spoken()) {
+    if exact.is_some() && !partial.iter().any(|candidate| candidate.is_supported()) {
         return exact;
     }
     let mut aliases: Vec<_> = partial
@@ -116,7 +116,7 @@ fn best<'a>(
     // Of equal ids the first one stays first.
     aliases
         .into_iter()
-        .reduce(|best, next| match order(best.id, next.id) {
+        .reduce(|best, next| match compare_ids(best.id, next.id) {
             Ordering::Less => next,
             _ => best,
         })
@@ -141,12 +141,12 @@ const MAKERS: [&str; 12] = [
 /// The candidates of the best rank: their API is supported, their provider has a credential, it is
 /// the maker of the model or a provider that the user defined.
 fn preferred<'a>(registry: &Registry, candidates: Vec<Candidate<'a>>) -> Vec<Candidate<'a>> {
-    let has_credentials = registry.who_has_credentials();
+    let has_credentials = registry.credential_check();
     let rank = |candidate: &Candidate<'a>| {
         let provider = candidate.provider;
         (
-            candidate.is_spoken(),
-            candidate.is_spoken() && has_credentials(provider),
+            candidate.is_supported(),
+            candidate.is_supported() && has_credentials(provider),
             MAKERS.contains(&provider) || !is_built_in(provider),
         )
     };
@@ -167,7 +167,7 @@ fn is_alias(id: &str) -> bool {
 }
 
 /// Orders ids as people sort them: signs, then digits, then letters regardless of case.
-fn order(left: &str, right: &str) -> Ordering {
+fn compare_ids(left: &str, right: &str) -> Ordering {
     let key = |c: char| {
         let group = match c {
             _ if c.is_alphabetic() => 2,
@@ -193,9 +193,9 @@ mod tests {
 
     #[test]
     fn letters_come_after_digits_and_signs() {
-        assert_eq!(order("~a", "a"), Ordering::Less);
-        assert_eq!(order("gpt-5.4", "gpt-5.4-mini"), Ordering::Less);
-        assert_eq!(order("a-1", "A-b"), Ordering::Less);
-        assert_eq!(order("glm:1", "glm1"), Ordering::Less);
+        assert_eq!(compare_ids("~a", "a"), Ordering::Less);
+        assert_eq!(compare_ids("gpt-5.4", "gpt-5.4-mini"), Ordering::Less);
+        assert_eq!(compare_ids("a-1", "A-b"), Ordering::Less);
+        assert_eq!(compare_ids("glm:1", "glm1"), Ordering::Less);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use globset::{GlobBuilder, GlobMatcher};
 use pinion_message::{Model, ThinkingLevel};
 
-use super::pattern::{Suffix, matching, split_level};
+use super::pattern::{Suffix, match_pattern, split_level};
 use crate::Registry;
 use crate::registry::Candidate;
 
@@ -32,7 +32,7 @@ pub fn scope<P: AsRef<str>>(
         let before = chosen.len();
         if pattern.contains(['*', '?', '[']) {
             let (glob, thinking) = split_level(pattern).unwrap_or((pattern, None));
-            if let Some(glob) = compiled(glob) {
+            if let Some(glob) = compile_glob(glob) {
                 for candidate in &available {
                     let full = format!("{}/{}", candidate.provider, candidate.id);
                     if glob.is_match(&full) || glob.is_match(candidate.id) {
@@ -40,7 +40,8 @@ pub fn scope<P: AsRef<str>>(
                     }
                 }
             }
-        } else if let Some(hit) = matching(registry, pattern, &available, Suffix::MayBeDropped) {
+        } else if let Some(hit) = match_pattern(registry, pattern, &available, Suffix::MayBeDropped)
+        {
             chosen.push((hit.candidate, hit.thinking));
             warnings.extend(hit.warning);
         }
@@ -58,7 +59,7 @@ pub fn scope<P: AsRef<str>>(
 }
 
 /// A glob whose `*` stays within one part of a path; `None` when it is not a valid glob.
-fn compiled(glob: &str) -> Option<GlobMatcher> {
+fn compile_glob(glob: &str) -> Option<GlobMatcher> {
     let glob = GlobBuilder::new(glob)
         .case_insensitive(true)
         .literal_separator(true)

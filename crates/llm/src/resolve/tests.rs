@@ -127,13 +127,13 @@ fn a_name_alone_never_stands_for_an_api_that_is_not_spoken() {
             let wanted = pattern.to_lowercase();
             let another = || {
                 registry.candidates().any(|other| {
-                    other.is_spoken()
+                    other.is_supported()
                         && !other.is_offline()
                         && (other.id.to_lowercase().contains(&wanted)
                             || other.name.to_lowercase().contains(&wanted))
                 })
             };
-            let spoken = crate::wire::SPOKEN_APIS.contains(&&*resolved.model.api)
+            let spoken = crate::wire::SUPPORTED_APIS.contains(&&*resolved.model.api)
                 || resolved.model.provider == "offline";
             assert!(spoken || !another(), "{pattern}: {}", shown(&resolved));
         }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::compat;
-use crate::outgoing::{DataUrl, joined_text};
+use crate::http_request::{DataUrl, joined_text};
 use crate::request::Request;
 use crate::tool_ids::short_hash;
 
@@ -21,23 +21,23 @@ const MAX_MESSAGE_ID: usize = 64;
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum Item<'a> {
-    Said {
+    Message {
         role: &'static str,
-        content: Said<'a>,
+        content: ItemContent<'a>,
     },
     Reasoning(&'a RawValue),
     Answer(Answer<'a>),
-    Call(Call<'a>),
+    Call(FunctionCall<'a>),
     Output {
         r#type: &'static str,
         call_id: &'a str,
-        output: Said<'a>,
+        output: ItemContent<'a>,
     },
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(super) enum Said<'a> {
+pub(super) enum ItemContent<'a> {
     Text(Cow<'a, str>),
     Parts(Vec<Part<'a>>),
 }
@@ -73,7 +73,7 @@ pub(super) struct OutputText<'a> {
 }
 
 #[derive(Serialize)]
-pub(super) struct Call<'a> {
+pub(super) struct FunctionCall<'a> {
     r#type: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
@@ -106,9 +106,9 @@ pub(super) fn items<'a>(
     {
         let developer = model.reasoning && compat.developer_role;
         let role = if developer { "developer" } else { "system" };
-        items.push(Item::Said {
+        items.push(Item::Message {
             role,
-            content: Said::Text(prompt.into()),
+            content: ItemContent::Text(prompt.into()),
         });
     }
     for (number, message) in history.iter().enumerate() {
@@ -119,9 +119,9 @@ pub(super) fn items<'a>(
                     Content::Blocks(blocks) => blocks.iter().filter_map(part).collect(),
                 };
                 if !parts.is_empty() {
-                    items.push(Item::Said {
+                    items.push(Item::Message {
                         role: "user",
-                        content: Said::Parts(parts),
+                        content: ItemContent::Parts(parts),
                     });
                 }
             }
@@ -200,12 +200,12 @@ fn message_id(signature: Option<&str>, number: usize) -> (Cow<'_, str>, Option<C
     (id, phase.filter(known))
 }
 
-fn function_call(call: &ToolCall, other_model: bool) -> Call<'_> {
+fn function_call(call: &ToolCall, other_model: bool) -> FunctionCall<'_> {
     let (call_id, item) = match call.id.split_once('|') {
         Some((call_id, item)) => (call_id, Some(item)),
         None => (call.id.as_str(), None),
     };
-    Call {
+    FunctionCall {
         r#type: "function_call",
         id: item.filter(|item| !(other_model && item.starts_with("fc_"))),
         call_id,
@@ -222,9 +222,9 @@ fn output<'a>(result: &'a ToolResultMessage, model: &Model) -> Item<'a> {
     let output = if has_image && model.takes_images() {
         let parts = result.content.iter().filter_map(part);
         let filled = |part: &Part<'_>| !matches!(part, Part::InputText { text: "" });
-        Said::Parts(parts.filter(filled).collect())
+        ItemContent::Parts(parts.filter(filled).collect())
     } else {
-        Said::Text(joined_text(&result.content))
+        ItemContent::Text(joined_text(&result.content))
     };
     let call_id = result.tool_call_id.split('|').next().unwrap_or_default();
     Item::Output {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::azure::{azure_deployment, azure_url};
 use super::items::{Item, items};
 use crate::compat;
-use crate::outgoing::{Headers, HttpRequest, api_key, cache_session, url};
+use crate::http_request::{Headers, HttpRequest, api_key, cache_session, url};
 use crate::request::{CacheRetention, Request};
 use crate::sampling;
 use crate::thinking::{Mapped, clamped, effort, mapped, max_tokens};

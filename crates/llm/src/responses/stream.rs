@@ -20,12 +20,12 @@ pub(crate) struct Stream {
 struct Item {
     output_index: Option<Count>,
     id: String,
-    kind: Kind,
+    kind: ItemKind,
     place: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ItemKind {
     Reasoning,
     Message,
     Call,
@@ -127,7 +127,7 @@ impl Decode for Stream {
             );
         };
         let reason = outcome?;
-        let unfinished = |item: &&Item| item.kind == Kind::Call && answer.is_open(item.place);
+        let unfinished = |item: &&Item| item.kind == ItemKind::Call && answer.is_open(item.place);
         if let Some(item) = self.items.iter().find(unfinished)
             && let Some(Block::ToolCall(call)) = answer.message().content.get(item.place)
         {
@@ -160,19 +160,19 @@ impl Stream {
                 }
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
-                self.grow(answer, event, Kind::Reasoning, event.delta.as_str());
+                self.grow(answer, event, ItemKind::Reasoning, event.delta.as_str());
             }
             "response.reasoning_summary_part.done" => {
-                self.grow(answer, event, Kind::Reasoning, "\n\n");
+                self.grow(answer, event, ItemKind::Reasoning, "\n\n");
             }
             "response.output_text.delta" | "response.refusal.delta" => {
-                self.grow(answer, event, Kind::Message, event.delta.as_str());
+                self.grow(answer, event, ItemKind::Message, event.delta.as_str());
             }
             "response.function_call_arguments.delta" => {
-                self.grow(answer, event, Kind::Call, event.delta.as_str());
+                self.grow(answer, event, ItemKind::Call, event.delta.as_str());
             }
             "response.function_call_arguments.done" => {
-                if let Some(place) = self.place(event, Kind::Call) {
+                if let Some(place) = self.place(event, ItemKind::Call) {
                     complete_arguments(answer, place, event.arguments.as_str());
                 }
             }
@@ -202,11 +202,11 @@ impl Stream {
     fn added(&mut self, answer: &mut Answer, event: &Event<'_>, item: &Value) -> Option<usize> {
         let (kind, place) = match text(item, "type") {
             "reasoning" => (
-                Kind::Reasoning,
+                ItemKind::Reasoning,
                 answer.open(Block::Thinking(ThinkingBlock::default())),
             ),
             "message" => (
-                Kind::Message,
+                ItemKind::Message,
                 answer.open(Block::Text(TextBlock::default())),
             ),
             "function_call" => {
@@ -214,7 +214,7 @@ impl Stream {
                 if !text(item, "arguments").is_empty() {
                     answer.set_argument_text(place, text(item, "arguments"));
                 }
-                (Kind::Call, place)
+                (ItemKind::Call, place)
             }
             _ => return None,
         };
@@ -229,7 +229,7 @@ impl Stream {
     }
 
     /// The open block an event belongs to: by output index, else by item id, else the last one.
-    fn place(&self, event: &Event<'_>, kind: Kind) -> Option<usize> {
+    fn place(&self, event: &Event<'_>, kind: ItemKind) -> Option<usize> {
         let item_id = event.item_id.non_empty();
         let belongs = |item: &&Item| match (event.output_index, item_id) {
             (Some(index), _) => item.output_index == Some(index),
@@ -242,7 +242,7 @@ impl Stream {
             .map(|item| item.place)
     }
 
-    fn grow(&self, answer: &mut Answer, event: &Event<'_>, kind: Kind, delta: &str) {
+    fn grow(&self, answer: &mut Answer, event: &Event<'_>, kind: ItemKind, delta: &str) {
         if let Some(place) = self
             .place(event, kind)
             .filter(|&place| answer.is_open(place))
@@ -253,9 +253,9 @@ impl Stream {
 
     fn done(&mut self, answer: &mut Answer, event: &Event<'_>, item: &Value) {
         let kind = match text(item, "type") {
-            "reasoning" => Kind::Reasoning,
-            "message" => Kind::Message,
-            "function_call" => Kind::Call,
+            "reasoning" => ItemKind::Reasoning,
+            "message" => ItemKind::Message,
+            "function_call" => ItemKind::Call,
             _ => return,
         };
         let known = self
@@ -266,8 +266,8 @@ impl Stream {
             return;
         };
         match kind {
-            Kind::Call => complete_arguments(answer, place, text(item, "arguments")),
-            Kind::Reasoning => {
+            ItemKind::Call => complete_arguments(answer, place, text(item, "arguments")),
+            ItemKind::Reasoning => {
                 if let Some(Block::Thinking(block)) = answer.block_mut(place) {
                     let summary = joined(item, "summary", "\n\n");
                     let content = || joined(item, "content", "\n\n");
@@ -277,7 +277,7 @@ impl Stream {
                     block.thinking_signature = Some(item.to_string());
                 }
             }
-            Kind::Message => {
+            ItemKind::Message => {
                 if let Some(Block::Text(block)) = answer.block_mut(place) {
                     if let Some(text) = joined(item, "content", "") {
                         block.text = text;

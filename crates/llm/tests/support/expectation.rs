@@ -1,15 +1,15 @@
-//! What a response vector expects, and what came out, in the same words.
+//! The expectation of a response vector, and the actual events in the same form.
 
 use pinion_llm::StreamEvent;
 use pinion_message::{Block, Message, StopReason};
 use serde_json::{Value, json};
 
-/// How closely an error text must match.
+/// The comparison of an error text.
 #[derive(Debug)]
 pub enum ErrorText {
-    /// The text comes from the provider, or is ours by decision.
+    /// The text comes from the provider, or pinion has decided to use it.
     Exactly(Value),
-    /// The text says more than the recorded one; this must be in it.
+    /// The text is longer than the recorded one, and must contain this.
     Contains(&'static str),
 }
 
@@ -20,7 +20,7 @@ pub struct Expectation {
     pub error: ErrorText,
 }
 
-/// The expectation of `vector`, following what it says to follow.
+/// The expectation of `vector`, for the version that the vector names.
 pub fn expectation(vector: &Value) -> Expectation {
     let name = vector["vector"].as_str().unwrap();
     let source = if vector["follow"] == "newer" {
@@ -48,7 +48,7 @@ pub fn expectation(vector: &Value) -> Expectation {
     expectation
 }
 
-/// Where neither recorded version is right, or a text belongs to its runtime.
+/// Exceptions: neither recorded version is right, or a text belongs to its runtime.
 fn own_rules(name: &str, vector: &Value, expectation: &mut Expectation) {
     match name {
         "anthropic-messages/21-cut-between-cr-and-lf" => {
@@ -103,9 +103,9 @@ fn own_rules(name: &str, vector: &Value, expectation: &mut Expectation) {
     }
 }
 
-/// Compares what came out with what was expected.
+/// Compares the events with the expectation.
 pub fn check(name: &str, events: &[StreamEvent], expectation: &Expectation) {
-    let (seen, mut message) = told(events);
+    let (seen, mut message) = in_vector_form(events);
     assert_eq!(seen, expectation.events, "{name}: events");
     let error = message
         .as_object_mut()
@@ -132,24 +132,25 @@ pub fn check(name: &str, events: &[StreamEvent], expectation: &Expectation) {
     );
 }
 
-/// Events and final message as the vectors write them.
-pub fn told(events: &[StreamEvent]) -> (Vec<Value>, Value) {
+/// Events and final message in the form of the vectors.
+pub fn in_vector_form(events: &[StreamEvent]) -> (Vec<Value>, Value) {
     let mut kinds: Vec<&str> = Vec::new();
-    let mut told = Vec::new();
+    let mut recorded = Vec::new();
     let mut message = Value::Null;
     for event in events {
         assert!(message.is_null(), "an event after the end: {event:?}");
         match event {
             StreamEvent::Usage(_) => {}
-            StreamEvent::Start(_) => told.push(json!({"type": "start"})),
+            StreamEvent::Start(_) => recorded.push(json!({"type": "start"})),
             StreamEvent::BlockStart { index, block } => {
                 assert_eq!(*index, kinds.len());
                 kinds.push(kind(block));
-                told.push(json!({"type": format!("{}_start", kind(block)), "contentIndex": index}));
+                recorded
+                    .push(json!({"type": format!("{}_start", kind(block)), "contentIndex": index}));
             }
             StreamEvent::Delta { index, delta } => {
                 let kind = format!("{}_delta", kinds[*index]);
-                told.push(json!({"type": kind, "contentIndex": index, "delta": &**delta}));
+                recorded.push(json!({"type": kind, "contentIndex": index, "delta": &**delta}));
             }
             StreamEvent::BlockEnd { index, block } => {
                 let mut end =
@@ -159,12 +160,12 @@ pub fn told(events: &[StreamEvent]) -> (Vec<Value>, Value) {
                     Block::Thinking(block) => end["content"] = json!(block.thinking),
                     call => end["toolCall"] = json!(as_recorded(call)),
                 }
-                told.push(end);
+                recorded.push(end);
             }
             StreamEvent::End(end) => {
                 let failed = matches!(end.stop_reason, StopReason::Error | StopReason::Aborted);
                 let kind = if failed { "error" } else { "done" };
-                told.push(json!({"type": kind, "reason": end.stop_reason.as_str()}));
+                recorded.push(json!({"type": kind, "reason": end.stop_reason.as_str()}));
                 let mut end = end.clone();
                 end.content = end.content.iter().map(as_recorded).collect();
                 message = json!(Message::Assistant(end));
@@ -172,10 +173,10 @@ pub fn told(events: &[StreamEvent]) -> (Vec<Value>, Value) {
         }
     }
     assert!(!message.is_null(), "no end");
-    named(told, message)
+    named(recorded, message)
 }
 
-/// A block without what was not told when the vectors were recorded.
+/// A block without the members that are newer than the vectors.
 fn as_recorded(block: &Block) -> Block {
     let mut block = block.clone();
     if let Block::ToolCall(call) = &mut block {
@@ -185,7 +186,7 @@ fn as_recorded(block: &Block) -> Block {
 }
 
 /// Generated ids as `<generated:NAME:N>`, numbered as they appear.
-fn named(told: Vec<Value>, message: Value) -> (Vec<Value>, Value) {
+fn named(recorded: Vec<Value>, message: Value) -> (Vec<Value>, Value) {
     let mut names = Vec::new();
     for block in message["content"].as_array().unwrap() {
         let (id, name) = (block["id"].as_str(), block["name"].as_str());
@@ -206,7 +207,7 @@ fn named(told: Vec<Value>, message: Value) -> (Vec<Value>, Value) {
         }
         serde_json::from_str(&text).unwrap()
     };
-    (told.into_iter().map(rename).collect(), rename(message))
+    (recorded.into_iter().map(rename).collect(), rename(message))
 }
 
 fn kind(block: &Block) -> &'static str {

@@ -1,4 +1,4 @@
-//! A model server on loopback that says exactly what it is told, piece by piece.
+//! A model server on loopback that sends scripted replies, piece by piece.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-/// What the server does with one request.
+/// The reply to one request.
 #[derive(Debug, Clone, Default)]
 pub struct Reply {
     pub status: u16,
@@ -20,18 +20,18 @@ pub struct Reply {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Ending {
-    /// The body ends as it should.
+    /// The body ends regularly.
     #[default]
     Complete,
-    /// Nothing more comes, and nothing ends, until the client hangs up.
+    /// Sends no more, and leaves the connection open, until the client hangs up.
     KeepOpen,
     /// The connection breaks in the middle of the body.
     Broken,
     /// The connection closes before any header.
     CloseBeforeHeaders,
-    /// The last piece comes again and again, as fast as it is read.
+    /// Repeats the last piece, as fast as it is read.
     Endless,
-    /// Not even headers come, until the client hangs up.
+    /// Sends not even headers, until the client hangs up.
     Silent,
 }
 
@@ -63,7 +63,7 @@ impl Reply {
     }
 }
 
-/// Serves replies in order, the last one again and again.
+/// Sends the replies in order, and repeats the last one.
 pub struct Server {
     pub base: String,
     requests: Arc<Mutex<Vec<String>>>,

@@ -119,7 +119,7 @@ fn look(file: &Path) -> Option<(u64, Option<SystemTime>)> {
 /// Keys may also be in variables that extensions set.
 fn registry_options() -> RegistryOptions {
     RegistryOptions {
-        environment: Environment::Asked(pinion_extensions::environment_variable),
+        environment: Environment::Lookup(pinion_extensions::environment_variable),
         ..RegistryOptions::default()
     }
 }

@@ -22,11 +22,11 @@ use serde::{Deserialize, Serialize};
 const VERSION: u32 = 1;
 
 /// The largest cassette that is read, in bytes.
-const LARGEST: u64 = 256 << 20;
+const MAX_FILE_BYTES: u64 = 256 << 20;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
-pub(super) enum Line {
+pub(super) enum CassetteLine {
     /// The first line.
     Cassette { version: u32, model: Box<Model> },
     /// Every other line.
@@ -85,31 +85,32 @@ impl Exchange {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Tape {
+pub(super) struct CassetteFile {
     pub(super) model: Model,
     pub(super) exchanges: Vec<Exchange>,
 }
 
-impl Tape {
+impl CassetteFile {
     /// Reads a cassette. The error is a sentence without its full stop.
     pub(super) fn read(path: &Path) -> Result<Self, String> {
-        let text = pinion_files::read_text(path, LARGEST).map_err(|error| error.to_string())?;
+        let text =
+            pinion_files::read_text(path, MAX_FILE_BYTES).map_err(|error| error.to_string())?;
         let mut lines = text
             .lines()
             .enumerate()
             .filter(|(_, line)| !line.trim().is_empty());
         let first = lines.next().map(|(_, line)| serde_json::from_str(line));
         let model = match first {
-            Some(Ok(Line::Cassette {
+            Some(Ok(CassetteLine::Cassette {
                 version: VERSION,
                 model,
             })) => *model,
-            Some(Ok(Line::Cassette { version, .. })) => {
+            Some(Ok(CassetteLine::Cassette { version, .. })) => {
                 return Err(format!(
-                    "version {version} is not understood, only {VERSION}"
+                    "its format version {version} is not supported; this pinion reads version {VERSION}"
                 ));
             }
-            Some(Ok(Line::Exchange(_))) | None => {
+            Some(Ok(CassetteLine::Exchange(_))) | None => {
                 return Err("its first line is not the header of a cassette".to_owned());
             }
             Some(Err(error)) => return Err(unreadable(1, &error)),
@@ -117,9 +118,9 @@ impl Tape {
         let mut exchanges = Vec::new();
         for (number, line) in lines {
             match serde_json::from_str(line) {
-                Ok(Line::Exchange(exchange)) => exchanges.push(exchange),
+                Ok(CassetteLine::Exchange(exchange)) => exchanges.push(exchange),
                 // Two recordings into one file: the second begins with its own header.
-                Ok(Line::Cassette { .. }) => {}
+                Ok(CassetteLine::Cassette { .. }) => {}
                 Err(error) => return Err(unreadable(number + 1, &error)),
             }
         }
@@ -140,11 +141,11 @@ fn unreadable(line: usize, error: &serde_json::Error) -> String {
 }
 
 /// The first line of a cassette for `model`.
-pub(super) fn header(model: &Model) -> Line {
+pub(super) fn header(model: &Model) -> CassetteLine {
     let mut model = model.clone();
     // Not needed to decode answers, and they may hold secrets.
     model.headers = None;
-    Line::Cassette {
+    CassetteLine::Cassette {
         version: VERSION,
         model: Box::new(model),
     }

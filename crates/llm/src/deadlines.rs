@@ -15,21 +15,21 @@ use crate::request::Timeouts;
 pub(crate) enum Interruption {
     Cancelled,
     /// The wait exceeded its own limit.
-    Slow,
+    TimedOut,
     /// The request exceeded its total limit.
-    Overdue,
+    DeadlinePassed,
 }
 
 /// The limits of one request, counted from its beginning.
 #[derive(Debug)]
-pub(crate) struct Waits {
+pub(crate) struct Deadlines {
     cancel: CancellationToken,
     timeouts: Timeouts,
     /// The end of the total limit.
     deadline: Option<Instant>,
 }
 
-impl Waits {
+impl Deadlines {
     /// Starts the total limit of `request`.
     pub(crate) fn new(request: &Request) -> Self {
         let timeouts = request.options.timeouts;
@@ -45,7 +45,7 @@ impl Waits {
         &self.timeouts
     }
 
-    pub(crate) fn is_overdue(&self) -> bool {
+    pub(crate) fn is_past_deadline(&self) -> bool {
         self.deadline
             .is_some_and(|deadline| deadline <= Instant::now())
     }
@@ -57,8 +57,8 @@ impl Waits {
         future: impl Future<Output = T>,
     ) -> Result<T, Interruption> {
         // A future that is always ready, such as a continuous stream, must not hide the clock.
-        if self.is_overdue() {
-            return Err(Interruption::Overdue);
+        if self.is_past_deadline() {
+            return Err(Interruption::DeadlinePassed);
         }
         let limit = Some(limit).filter(|limit| !limit.is_zero());
         let slow = limit.and_then(|limit| Instant::now().checked_add(limit));
@@ -69,9 +69,9 @@ impl Waits {
         tokio::select! {
             biased;
             () = self.cancel.cancelled() => Err(Interruption::Cancelled),
-            () = sleep(self.deadline) => Err(Interruption::Overdue),
+            () = sleep(self.deadline) => Err(Interruption::DeadlinePassed),
             value = future => Ok(value),
-            () = sleep(slow) => Err(Interruption::Slow),
+            () = sleep(slow) => Err(Interruption::TimedOut),
         }
     }
 
@@ -82,7 +82,7 @@ impl Waits {
     }
 
     /// The error text for a request that exceeded its total limit.
-    pub(crate) fn overdue_text(&self) -> String {
+    pub(crate) fn deadline_text(&self) -> String {
         let seconds = self.timeouts.total.unwrap_or_default().as_secs_f64();
         format!("Request not finished after {seconds} s (timed out)")
     }

@@ -214,6 +214,6 @@ pub(crate) fn joined_text(blocks: &[Block]) -> std::borrow::Cow<'_, str> {
 }
 
 /// Replaces the text of a tool result that has only images.
-pub(crate) const SEE_IMAGE: &str = "(see attached image)";
+pub(crate) const IMAGE_ONLY_TEXT: &str = "(see attached image)";
 /// Introduces the images of tool results for APIs whose tool results cannot contain images.
-pub(crate) const TOOL_IMAGES: &str = "Images from the tool results above:";
+pub(crate) const TOOL_IMAGES_HEADING: &str = "Images from the tool results above:";
