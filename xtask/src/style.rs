@@ -51,9 +51,19 @@ const NOT_IN_PROSE: [&str; 18] = [
 ];
 
 /// Parts of the project whose wording is not finished: only their doc comments are counted.
+<<<<<<< HEAD
 const UNFINISHED: &[&str] = &[
     "crates/clip",
     "crates/config",
+=======
+const UNFINISHED: [&str; 23] = [
+    "crates/access",
+    "crates/agent",
+    "crates/approval",
+    "crates/clip",
+    "crates/commands",
+    "crates/connect",
+>>>>>>> 70d2b67 (config: explain directories, settings and trust in plain sentences)
     "crates/extensions",
     "crates/files",
     "crates/hub",

@@ -1,9 +1,9 @@
 //! The argument language of prompt templates: splitting a line, putting arguments into a text.
 //!
-//! The rules are pi's, including their order, because templates written for it rely on both.
+//! The rules and their order are pi's, because templates written for it rely on both.
 
-/// A template may mention its arguments many times over; what is made of it stays below this.
-const EXPANSION_LIMIT: usize = 32 * 1024 * 1024;
+/// Bytes. A template may repeat its arguments many times; its expansion stays below this limit.
+const MAX_EXPANSION_BYTES: usize = 32 * 1024 * 1024;
 
 /// Splits at spaces and tabs. Quotes of either kind group and vanish; there are no escapes, an
 /// open quote runs to the end, and an empty argument does not count.
@@ -33,7 +33,8 @@ pub(crate) fn split(line: &str) -> Vec<String> {
 }
 
 /// Puts arguments into a template, in four passes over the whole text: `$1`, then `${@:2}` and
-/// `${@:2:3}`, then `$ARGUMENTS`, then `$@`. A later pass sees what an earlier one put in.
+/// `${@:2:3}`, then `$ARGUMENTS`, then `$@`. A later pass also replaces in the text that an earlier
+/// one put in.
 pub(crate) fn substitute(template: &str, arguments: &[String]) -> String {
     if !template.contains('$') {
         return template.to_owned();
@@ -56,7 +57,8 @@ pub(crate) fn substitute(template: &str, arguments: &[String]) -> String {
 
 type Replacement<'a> = std::borrow::Cow<'a, str>;
 
-/// One pass: asks about the text after each `$`; the answer says what to put and how much to skip.
+/// One pass: calls `answer` with the text after each `$`; the result is the replacement and the
+/// number of bytes to skip.
 fn replace<'a>(
     text: &str,
     mut answer: impl FnMut(&str) -> Option<(Replacement<'a>, usize)>,
@@ -67,7 +69,7 @@ fn replace<'a>(
         let after = &rest[position + 1..];
         out.push_str(&rest[..position]);
         match answer(after) {
-            Some((put, skip)) if out.len() + put.len() <= EXPANSION_LIMIT => {
+            Some((put, skip)) if out.len() + put.len() <= MAX_EXPANSION_BYTES => {
                 out.push_str(&put);
                 rest = &after[skip..];
             }
@@ -163,7 +165,7 @@ mod tests {
     fn an_expansion_that_explodes_is_bounded() {
         let many = "$@".repeat(20_000);
         let text = substitute("$1", &[many]);
-        assert!(text.len() <= EXPANSION_LIMIT + 40_000);
+        assert!(text.len() <= MAX_EXPANSION_BYTES + 40_000);
         assert!(text.ends_with("$@"), "what does not fit stays as it was");
     }
 

@@ -1,19 +1,16 @@
-//! `AGENTS.md` or `CLAUDE.md`: what a directory wants every model to know.
+//! `AGENTS.md` or `CLAUDE.md`: the instructions of a directory for every model.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::fence::Fence;
+use crate::boundary::PathBoundary;
 use crate::{Dirs, Notice, ProjectTrust, text_file};
 
 const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 
-/// A context file, read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextFile {
-    /// The file.
     pub path: PathBuf,
-    /// Its text.
     pub content: String,
 }
 
@@ -48,9 +45,9 @@ fn read_from(
             continue;
         };
         if metadata.is_symlink() && !may_follow(&path, directory, trust) {
-            // A link that leads nowhere is as good as no file.
+            // A broken link counts as absent.
             if path.exists() {
-                notices.push(Fence::notice(&path));
+                notices.push(PathBoundary::notice(&path));
             }
             continue;
         }
@@ -65,8 +62,9 @@ fn read_from(
     None
 }
 
-/// A link may lead to a file in its directory, or to another context file wherever that is:
-/// sharing one between projects is common, and such a file is meant to be read by models.
+/// Reports whether a link may be followed: it leads to a file in its directory, or to another
+/// context file anywhere. Sharing one between projects is common, and such a file is meant to be
+/// read by models.
 fn may_follow(link: &Path, directory: &Path, trust: ProjectTrust) -> bool {
     let Ok(real) = fs::canonicalize(link) else {
         return false;
@@ -74,5 +72,5 @@ fn may_follow(link: &Path, directory: &Path, trust: ProjectTrust) -> bool {
     let is_context_file = NAMES
         .iter()
         .any(|name| real.file_name() == Some(name.as_ref()));
-    is_context_file || Fence::around(directory, trust).admits(link)
+    is_context_file || PathBoundary::around(directory, trust).permits(link)
 }

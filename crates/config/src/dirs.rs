@@ -1,4 +1,4 @@
-//! Where things are: the user's agent directory, the working directory and its `.pi`.
+//! The directories of a run: the user's agent directory, the working directory and its `.pi`.
 //!
 //! Only computes names; nothing is created and nothing is checked.
 
@@ -18,7 +18,6 @@ pub struct Dirs {
     pub cwd: PathBuf,
     /// `<cwd>/.pi`.
     pub project_dir: PathBuf,
-    /// The user's home directory.
     pub home: PathBuf,
     /// `PI_CODING_AGENT_SESSION_DIR`, as it was given.
     pub session_dir_variable: Option<String>,
@@ -73,8 +72,8 @@ impl Dirs {
         }
     }
 
-    /// The session directory somebody asked for: the flag, else the environment, else the
-    /// setting. `None` means the default below the agent directory.
+    /// The requested session directory: the flag, else the environment, else the setting. `None`
+    /// means the default below the agent directory.
     pub fn session_dir(&self, flag: Option<&str>, settings: &Settings) -> Option<PathBuf> {
         let text = flag
             .or(self.session_dir_variable.as_deref())
@@ -82,18 +81,17 @@ impl Dirs {
         Some(self.resolve(text))
     }
 
-    /// The path a user means by `text`: `~` is the home directory, the rest is relative to the
+    /// Resolves a path that the user wrote: `~` is the home directory, the rest is relative to the
     /// working directory.
     pub fn resolve(&self, text: &str) -> PathBuf {
         paths::resolve(text, &self.cwd, &self.home)
     }
 
-    /// The user's settings file, the only one that is written without being asked to.
+    /// The user's settings file, the only one that pinion writes without an explicit command.
     pub fn global_settings(&self) -> PathBuf {
         self.agent_dir.join("settings.json")
     }
 
-    /// The project's settings file.
     pub fn project_settings(&self) -> PathBuf {
         self.project_dir.join("settings.json")
     }

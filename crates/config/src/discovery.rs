@@ -1,7 +1,7 @@
-//! Finds the Markdown files that may be prompt templates or skills, in order of precedence:
-//! the user's, the project's, those listed in settings, those named by flags, those of packages.
+//! Finds the Markdown files that may be prompt templates or skills, in order of precedence: the
+//! user's, the project's, those listed in settings, those named by flags, those of packages.
 //!
-//! Reads directories, not files. With nothing there it costs one failed `open` per place.
+//! Reads directories, not files. Each directory that does not exist takes one failed `open`.
 
 mod collect;
 
@@ -9,66 +9,62 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-pub(crate) use collect::{Candidate, Collector, Sought, locate_named};
+pub(crate) use collect::{Candidate, Collector, SearchKind, locate_named};
 
 use crate::path_list::PathList;
 use crate::{Dirs, Notice, ProjectTrust, Settings, list_packages};
 
-/// What the command line says about templates and skills.
+/// The flags of the command line about templates and skills.
 #[derive(Debug, Clone, Default)]
 pub struct ResourceFlags {
     /// `--skill` paths.
     pub skills: Vec<String>,
-    /// `--no-skills` turns this off.
+    /// `--no-skills` sets it to `Off`.
     pub skill_discovery: Discovery,
     /// `--prompt-template` paths.
     pub prompt_templates: Vec<String>,
-    /// `--no-prompt-templates` turns this off.
+    /// `--no-prompt-templates` sets it to `Off`.
     pub prompt_discovery: Discovery,
-    /// `--extension` sources: those that are packages may bring templates and skills too.
+    /// `--extension` sources: packages among them may contain templates and skills.
     pub extensions: Vec<String>,
-    /// What extensions bring along.
     pub contributions: Contributions,
 }
 
-/// Files and directories that extensions bring along.
+/// Files and directories that extensions contribute.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub struct Contributions {
     pub skills: Vec<Contribution>,
     pub prompts: Vec<Contribution>,
 }
 
-/// A file or directory that an extension brings along.
+/// A file or directory that an extension contributes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contribution {
-    /// Where it is.
     pub path: PathBuf,
     /// The extension's own file.
     pub extension: PathBuf,
 }
 
-/// Whether places are searched that nobody named.
+/// The search of directories that no flag names.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Discovery {
-    /// The usual places and those in the settings.
+    /// Searches the usual directories and those in the settings.
     #[default]
     On,
-    /// Only what flags name.
+    /// Uses only the files that flags name.
     Off,
 }
 
-/// Where a template or skill was found, in one word.
+/// The place where a template or skill was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-#[allow(missing_docs)]
 pub enum Location {
     User,
     Project,
     Path,
 }
 
-/// Everything that decides what is found.
+/// The inputs of a search.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Inputs<'a> {
     pub(crate) dirs: &'a Dirs,
@@ -78,13 +74,13 @@ pub(crate) struct Inputs<'a> {
 }
 
 /// A directory that is searched without being named.
-pub(crate) struct Place {
+pub(crate) struct SearchDirectory {
     pub(crate) directory: PathBuf,
     pub(crate) location: Location,
     pub(crate) base_dir: PathBuf,
 }
 
-impl Place {
+impl SearchDirectory {
     pub(crate) fn user(base_dir: &Path, name: &str) -> Self {
         Self {
             directory: base_dir.join(name),
@@ -102,9 +98,9 @@ impl Place {
     }
 }
 
-/// All candidates, best first, each real file once.
+/// All candidates in order of precedence, each real file once.
 pub(crate) fn candidates(
-    sought: Sought,
+    search_kind: SearchKind,
     inputs: Inputs<'_>,
     notices: &mut Vec<Notice>,
 ) -> Vec<Candidate> {
@@ -114,29 +110,29 @@ pub(crate) fn candidates(
         flags,
         trust,
     } = inputs;
-    let (named, discovery) = match sought {
-        Sought::Prompts => (&flags.prompt_templates, flags.prompt_discovery),
-        Sought::Skills => (&flags.skills, flags.skill_discovery),
-        Sought::Extensions => return Vec::new(),
+    let (named, discovery) = match search_kind {
+        SearchKind::Prompts => (&flags.prompt_templates, flags.prompt_discovery),
+        SearchKind::Skills => (&flags.skills, flags.skill_discovery),
+        SearchKind::Extensions => return Vec::new(),
     };
-    let (users, projects) = path_lists(sought, dirs, settings, notices);
-    let mut found = Collector::new(sought, &dirs.home, notices);
+    let (users, projects) = path_lists(search_kind, dirs, settings, notices);
+    let mut found = Collector::new(search_kind, &dirs.home, notices);
     if discovery == Discovery::On {
-        for place in user_places(sought, dirs) {
-            found.add_place(&place, &users);
+        for searched in user_directories(search_kind, dirs) {
+            found.add_directory(&searched, &users);
         }
-        let of_project = project_places(sought, dirs);
+        let of_project = project_directories(search_kind, dirs);
         match trust {
             ProjectTrust::Trusted => {
-                for place in of_project {
-                    found.add_place(&place, &projects);
+                for searched in of_project {
+                    found.add_directory(&searched, &projects);
                 }
                 found.add_listed(&users, "user");
                 found.add_listed(&projects, "project");
             }
             ProjectTrust::Untrusted => {
                 found.add_listed(&users, "user");
-                found.leave_out(&of_project);
+                found.report_untrusted(&of_project);
             }
         }
     }
@@ -146,9 +142,9 @@ pub(crate) fn candidates(
     for text in &flags.extensions {
         found.add_named_package(text, dirs, trust);
     }
-    let contributed = match sought {
-        Sought::Prompts => &flags.contributions.prompts,
-        Sought::Skills | Sought::Extensions => &flags.contributions.skills,
+    let contributed = match search_kind {
+        SearchKind::Prompts => &flags.contributions.prompts,
+        SearchKind::Skills | SearchKind::Extensions => &flags.contributions.skills,
     };
     for contribution in contributed {
         found.add_contribution(contribution);
@@ -163,12 +159,12 @@ pub(crate) fn candidates(
 
 /// The lists of the user's settings and of the project's.
 pub(crate) fn path_lists(
-    sought: Sought,
+    search_kind: SearchKind,
     dirs: &Dirs,
     settings: &Settings,
     notices: &mut Vec<Notice>,
 ) -> (PathList, PathList) {
-    let kind = sought.kind();
+    let kind = search_kind.kind();
     let mut list = |entries: Vec<&str>, base: &Path, file: &Path| {
         PathList::parse(&entries, base, &dirs.home, file, notices)
     };
@@ -185,24 +181,30 @@ pub(crate) fn path_lists(
     (users, projects)
 }
 
-fn user_places(sought: Sought, dirs: &Dirs) -> Vec<Place> {
-    let mut places = vec![Place::user(&dirs.agent_dir, sought.kind().key())];
-    if sought == Sought::Skills {
-        places.push(Place::user(&dirs.home.join(".agents"), "skills"));
+fn user_directories(search_kind: SearchKind, dirs: &Dirs) -> Vec<SearchDirectory> {
+    let mut directories = vec![SearchDirectory::user(
+        &dirs.agent_dir,
+        search_kind.kind().key(),
+    )];
+    if search_kind == SearchKind::Skills {
+        directories.push(SearchDirectory::user(&dirs.home.join(".agents"), "skills"));
     }
-    places
+    directories
 }
 
-fn project_places(sought: Sought, dirs: &Dirs) -> Vec<Place> {
-    let mut places = vec![Place::project(&dirs.project_dir, sought.kind().key())];
-    if sought == Sought::Skills {
+fn project_directories(search_kind: SearchKind, dirs: &Dirs) -> Vec<SearchDirectory> {
+    let mut directories = vec![SearchDirectory::project(
+        &dirs.project_dir,
+        search_kind.kind().key(),
+    )];
+    if search_kind == SearchKind::Skills {
         for ancestor in dirs.cwd.ancestors() {
             let base = ancestor.join(".agents");
-            places.push(Place::project(&base, "skills"));
+            directories.push(SearchDirectory::project(&base, "skills"));
             if ancestor.join(".git").exists() {
                 break;
             }
         }
     }
-    places
+    directories
 }

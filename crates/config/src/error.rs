@@ -1,22 +1,20 @@
-//! What can go wrong when something is written, or when a file the user named is read.
+//! Errors of writing, and of reading a file the user named.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// A failure the caller has to tell somebody about.
+/// A failure that the caller must report.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// The operating system refused.
+    /// The operating system reported an error.
     #[error("Could not {action} {}: {source}", path.display())]
     Io {
-        /// What was attempted, as a verb.
+        /// The attempted action, as a verb.
         action: &'static str,
-        /// On which file.
         path: PathBuf,
-        /// What the operating system said.
         source: io::Error,
     },
     /// The file is not valid JSON and would be lost if it were written.
@@ -25,13 +23,11 @@ pub enum ConfigError {
         path.display()
     )]
     Broken {
-        /// The broken file.
         path: PathBuf,
-        /// Line of the fault, from 1.
+        /// From 1.
         line: usize,
-        /// Column of the fault, from 1.
+        /// From 1.
         column: usize,
-        /// What is wrong there.
         message: String,
     },
     /// Another process holds the lock.
@@ -46,18 +42,13 @@ pub enum ConfigError {
     },
     /// A path that cannot be stored as text.
     #[error("{} is not valid UTF-8 and cannot be recorded; rename the directory", path.display())]
-    PathNotText {
-        /// The path.
-        path: PathBuf,
-    },
-    /// A key of the file is not what it must be, and what it holds would be lost.
+    PathNotText { path: PathBuf },
+    /// A key of the file has the wrong type, and its value would be lost.
     #[error("{}: {key} must be {expected}; correct it and try again", path.display())]
     WrongType {
-        /// The file.
         path: PathBuf,
-        /// The key.
         key: &'static str,
-        /// What it must be.
+        /// The required type.
         expected: &'static str,
     },
     /// A file named on the command line does not exist.
@@ -71,7 +62,7 @@ pub enum ConfigError {
     Unreadable {
         /// The absolute path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         message: String,
     },
 }
@@ -90,7 +81,7 @@ impl ConfigError {
         }
     }
 
-    /// Adapter for `map_err`: remembers what was attempted on which file.
+    /// Adapter for `map_err` that adds the action and the file.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io {

@@ -1,43 +1,46 @@
 //! Finds extensions, in order of precedence: named by `-e`, listed by the project's settings, in
-//! `.pi/extensions`, listed by the user's settings, in the agent directory's `extensions`, in packages.
+//! `.pi/extensions`, listed by the user's settings, in the agent directory's `extensions`, in
+//! packages.
 //!
-//! An extension is code. A project's own come only from a project the user trusts, and nothing is
-//! installed here: what is not there is reported. With nothing there it costs a `stat` per place.
+//! An extension is code. A project's own are used only if the user trusts the project. Nothing is
+//! installed here: missing packages are reported. Each directory that does not exist takes one
+//! `stat`.
 
 pub(crate) mod directory;
 
 use std::path::{Path, PathBuf};
 
-use crate::discovery::{Collector, Discovery, Place, Sought, locate_named, path_lists};
+use crate::discovery::{
+    Collector, Discovery, SearchDirectory, SearchKind, locate_named, path_lists,
+};
 use crate::{
     Dirs, Notice, Package, PackageSource, ProjectTrust, Scope, Settings, SourceInfo, SourceKind,
     list_packages,
 };
 
-/// What the command line says about extensions.
+/// The flags of the command line about extensions.
 #[derive(Debug, Clone, Default)]
 pub struct ExtensionFlags {
     /// `-e` sources: files, directories, `npm:` and `git:` packages.
     pub extensions: Vec<String>,
-    /// `--no-extensions` turns this off; what `-e` names is loaded all the same.
+    /// `--no-extensions` sets it to `Off`; the extensions of `-e` are loaded nevertheless.
     pub discovery: Discovery,
 }
 
 /// An extension to load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExtensionEntry {
-    /// The module. One that `-e` names may not be there; then loading it says so.
+    /// The module. One that `-e` names may not exist; loading it then reports the error.
     pub path: PathBuf,
-    /// Where it was found.
     pub source_info: SourceInfo,
 }
 
-/// The extensions there are, and what there is to say about them.
+/// The extensions of a run, with the notices about them.
 #[derive(Debug, Default)]
 pub struct FoundExtensions {
     /// In the order they are loaded, each real file once.
     pub entries: Vec<ExtensionEntry>,
-    /// What was left out, and why.
+    /// A notice for each extension that was left out.
     pub notices: Vec<Notice>,
     /// Packages that are not installed.
     pub missing: Vec<PackageSource>,
@@ -52,7 +55,7 @@ pub fn find_extensions(
 ) -> FoundExtensions {
     let mut notices = Vec::new();
     let mut missing = Vec::new();
-    let mut found = Collector::new(Sought::Extensions, &dirs.home, &mut notices);
+    let mut found = Collector::new(SearchKind::Extensions, &dirs.home, &mut notices);
     for text in &flags.extensions {
         add_named(text, dirs, trust, &mut found, &mut missing);
     }
@@ -78,24 +81,24 @@ fn add_discovered(
     found: &mut Collector<'_>,
     missing: &mut Vec<PackageSource>,
 ) {
-    let (users, projects) = path_lists(Sought::Extensions, dirs, settings, found.notices);
-    // An agent directory may be some directory's `.pi`; what is in it is the user's all the same.
+    let (users, projects) = path_lists(SearchKind::Extensions, dirs, settings, found.notices);
+    // An agent directory may be the `.pi` of some directory; its files are the user's nevertheless.
     if dirs.project_dir != dirs.agent_dir {
-        let place = Place::project(&dirs.project_dir, "extensions");
+        let searched = SearchDirectory::project(&dirs.project_dir, "extensions");
         match trust {
             ProjectTrust::Trusted => {
                 found.add_listed(&projects, Scope::Project.as_str());
-                found.add_place(&place, &projects);
+                found.add_directory(&searched, &projects);
             }
             ProjectTrust::Untrusted => {
-                let left_out = untrusted_notice(&place.directory);
+                let left_out = untrusted_notice(&searched.directory);
                 found.notices.extend(left_out);
             }
         }
     }
     found.add_listed(&users, Scope::User.as_str());
-    let place = Place::user(&dirs.agent_dir, "extensions");
-    found.add_place(&place, &users);
+    let searched = SearchDirectory::user(&dirs.agent_dir, "extensions");
+    found.add_directory(&searched, &users);
     let (packages, odd) = list_packages(dirs, settings);
     found.notices.extend(odd);
     for package in &packages {
@@ -128,7 +131,7 @@ fn add_named(
         (Some(root), _) if root.is_dir() => {
             let before = found.candidates.len();
             found.add_named_package(text, dirs, trust);
-            if found.candidates.len() == before && !brings_something(&root) {
+            if found.candidates.len() == before && !has_resources(&root) {
                 found.add_named_file(root);
             }
         }
@@ -138,8 +141,8 @@ fn add_named(
     }
 }
 
-/// Whether a directory is there for something, if not for extensions: a package of skills, say.
-fn brings_something(root: &Path) -> bool {
+/// Reports whether a directory contains resources of any kind, such as a package of skills.
+fn has_resources(root: &Path) -> bool {
     let kinds = ["extensions", "skills", "prompts", "themes"];
     let manifest = crate::packages::Manifest::read(root, &mut Vec::new());
     manifest.names_resources()
@@ -174,7 +177,7 @@ fn report_missing(
     let message = match (source.kind(), scope) {
         (SourceKind::Local(path), _) => {
             format!(
-                "package {text} is not there ({}); nothing of it is used",
+                "package {text} does not exist ({}); nothing of it is used",
                 path.display()
             )
         }
@@ -192,7 +195,7 @@ fn report_missing(
     missing.push(source.clone());
 }
 
-/// A package that is pinned to one version and is there in another.
+/// The notice about a package that is pinned to one version and installed in another.
 fn version_notice(package: &Package) -> Option<Notice> {
     let SourceKind::Npm {
         version: Some(wanted),

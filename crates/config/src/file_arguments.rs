@@ -1,7 +1,7 @@
 //! `@file` on the command line: text goes into the first message, images go beside it.
 //!
-//! Images are only recognised here. Shrinking and encoding them is somebody else's craft, so the
-//! caller passes it in, and so is the way a path is looked up.
+//! Images are only recognised here. The caller passes in the functions that encode images and that
+//! resolve paths.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -10,28 +10,27 @@ use pinion_message::{Block, image_type};
 
 use crate::{ConfigError, text_file};
 
-/// More than any model reads in one message.
-const FILE_LIMIT: u64 = 64 * 1024 * 1024;
+/// Bytes; more than any model reads in one message.
+const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// An image as it is on disk.
 #[derive(Debug)]
 pub struct FileImage {
-    /// The file's bytes.
     pub bytes: Vec<u8>,
-    /// What its first bytes say it is.
+    /// According to the first bytes.
     pub mime_type: &'static str,
 }
 
-/// An image as a model gets it.
+/// An image in the form for a model.
 #[derive(Debug)]
 pub struct PreparedImage {
     /// The image block; `None` if it cannot be shown.
     pub block: Option<Block>,
-    /// What the model should know, such as that it was scaled.
+    /// A note for the model, such as that the image was scaled.
     pub note: Option<String>,
 }
 
-/// What the files on a command line amount to.
+/// The content of the files on a command line.
 #[derive(Debug, Default, PartialEq)]
 pub struct FileArguments {
     /// Comes before the first message; empty if there is no file.
@@ -83,7 +82,7 @@ impl FileArguments {
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>, ConfigError> {
-    pinion_files::read_named(path, FILE_LIMIT).map_err(|error| {
+    pinion_files::read_named(path, MAX_FILE_BYTES).map_err(|error| {
         let path = path.to_owned();
         if text_file::is_absent(&error) {
             ConfigError::FileNotFound { path }
@@ -116,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_and_images_are_told_apart() {
+    fn texts_and_images_are_distinguished() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name).display().to_string();
         fs::write(at("a.txt"), "one\ntwo\n").unwrap();

@@ -1,10 +1,10 @@
 //! The YAML header of a Markdown file, between two lines that start with `---`.
 //!
-//! Only splits and parses; what the members mean is the business of templates and skills.
+//! This module only splits and parses; templates and skills interpret the members.
 
 use serde_json::{Map, Value};
 
-/// A Markdown file taken apart.
+/// The header and the body of a Markdown file.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Document {
     pub(crate) fields: Map<String, Value>,
@@ -17,7 +17,7 @@ pub fn parse_frontmatter(text: &str) -> Result<(Map<String, Value>, String), Str
     parse(text).map(|document| (document.fields, document.body))
 }
 
-/// Takes a file apart. Fails only if there is a header that is not YAML.
+/// Parses a file. Fails only if there is a header that is not YAML.
 pub(crate) fn parse(text: &str) -> Result<Document, String> {
     let text = unix_lines(text);
     let Some((header, body)) = split(&text) else {
@@ -51,7 +51,7 @@ pub(crate) fn body(text: &str) -> String {
 }
 
 impl Document {
-    /// A member as text; numbers and switches count as what they look like.
+    /// A member as text; numbers and booleans are converted.
     pub(crate) fn text(&self, name: &str) -> Option<String> {
         match self.fields.get(name)? {
             Value::String(text) => Some(text.clone()),

@@ -1,7 +1,8 @@
-//! One JSON object in one file: read it, or change members of it so that nobody's work is lost.
+//! One JSON object in one file: reads it, or changes members of it without losing changes of other
+//! programs.
 //!
-//! A change happens under a lock that pi respects too (a directory next to the file), re-reads the
-//! file, and replaces it in one rename. A file that does not parse is never written.
+//! A change takes a lock that pi respects too (a directory next to the file), reads the file again,
+//! and replaces it in one rename. A file that does not parse is never written.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -14,14 +15,14 @@ use serde_json::{Map, Value};
 
 use crate::{ConfigError, Notice, text_file};
 
-/// How long a change waits for another process, as in pi.
-const LOCK_WAIT: Duration = Duration::from_millis(200);
+/// The longest wait for another process, as in pi.
+const LOCK_TIMEOUT: Duration = Duration::from_millis(200);
 /// A lock this old was left behind by a process that died.
-const LOCK_STALE: Duration = Duration::from_secs(10);
+const LOCK_STALE_AFTER: Duration = Duration::from_secs(10);
 
 /// Takes the lock that pi uses for `path`.
 pub(crate) fn lock(path: &Path) -> Result<LockDirectory, ConfigError> {
-    LockDirectory::take(path, LOCK_WAIT, LOCK_STALE).map_err(|error| match error.kind() {
+    LockDirectory::take(path, LOCK_TIMEOUT, LOCK_STALE_AFTER).map_err(|error| match error.kind() {
         io::ErrorKind::TimedOut => ConfigError::Locked {
             path: path.to_owned(),
         },
@@ -29,7 +30,7 @@ pub(crate) fn lock(path: &Path) -> Result<LockDirectory, ConfigError> {
     })
 }
 
-/// A JSON object, or what is wrong with the file.
+/// A JSON object, or the error of the file.
 enum Parsed {
     Object(Map<String, Value>),
     Broken {
@@ -59,13 +60,14 @@ fn parse(text: &str) -> Parsed {
     }
 }
 
-/// Reads the object in `path`; absent means empty, broken means empty and a notice.
+/// Reads the object in `path`. An absent file is an empty object; a broken one is empty and
+/// reported.
 pub(crate) fn read(path: &Path, notices: &mut Vec<Notice>) -> Map<String, Value> {
     let text = match text_file::read_text_if_present(path) {
         Ok(Some(text)) => text,
         Ok(None) => return Map::new(),
         Err(error) => {
-            let message = format!("could not be read ({error}); going on without it");
+            let message = format!("could not be read ({error}); it is ignored");
             notices.push(Notice::about(path, "unreadable_file", message));
             return Map::new();
         }
@@ -77,14 +79,14 @@ pub(crate) fn read(path: &Path, notices: &mut Vec<Notice>) -> Map<String, Value>
             column,
             message,
         } => {
-            let message = format!("{message}; going on without this file, which stays as it is");
+            let message = format!("{message}; the file is ignored and not changed");
             notices.push(Notice::about(path, "broken_file", message).at(line, column));
             Map::new()
         }
     }
 }
 
-/// Lets `change` edit the object in `path` and writes it back if it became different.
+/// Calls `change` with the object in `path` and writes it back if it became different.
 pub(crate) fn update(
     path: &Path,
     change: impl FnOnce(&mut Map<String, Value>),
@@ -239,7 +241,8 @@ mod tests {
             for writer in 0..4 {
                 let file = &file;
                 scope.spawn(move || {
-                    // The lock gives up after a fifth of a second, which a loaded machine may need.
+                    // The lock times out after a fifth of a second, which a loaded machine may
+                    // need.
                     while let Err(error) = set(file, &format!("k{writer}"), json!(writer)) {
                         assert_eq!(error.code(), "locked");
                     }

@@ -1,15 +1,15 @@
-//! What a user keeps on disk: directories, settings, trust, and the texts offered to a model.
+//! A user's files: directories, settings, trust, and the texts offered to a model.
 //!
-//! Nothing here opens a socket, starts a process or knows the agent. Reading never fails a start:
-//! what is broken is left out and reported as a [`Notice`]; only writing returns errors.
+//! Nothing here opens a socket, starts a process or depends on the agent. Reading never fails a
+//! start: broken parts are left out and reported as a [`Notice`]; only writing returns errors.
 
 mod arguments;
+mod boundary;
 mod context_files;
 mod dirs;
 mod discovery;
 mod error;
 mod extensions;
-mod fence;
 mod file_arguments;
 mod frontmatter;
 mod json_file;
@@ -38,8 +38,8 @@ pub use frontmatter::parse_frontmatter;
 pub use migrations::migrate;
 pub use notice::Notice;
 pub use packages::{
-    GitSource, Package, PackageContents, PackageSource, SourceKind, forget_package, list_packages,
-    record_package,
+    GitSource, Package, PackageContents, PackageSource, SourceKind, list_packages, record_package,
+    remove_package,
 };
 pub use resources::{CommandInfo, Expanded, LazyResources, Resources};
 pub use settings::{

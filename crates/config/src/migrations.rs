@@ -1,7 +1,7 @@
 //! One-time moves from older layouts: `commands/` became `prompts/`, keys moved to `auth.json`.
 //!
-//! Every step is skipped if its target exists, so running this at each start costs a few failed
-//! look-ups and nothing else.
+//! Every step is skipped if its target exists, so a start without old files takes only a few failed
+//! look-ups.
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind};
@@ -13,12 +13,12 @@ use serde_json::{Map, Value, json};
 
 use crate::{ConfigError, Dirs, Notice, ProjectTrust, Settings, SettingsFile, json_file};
 
-/// Moves files that are still in an old place, and reports each move and each failure. A project that is
-/// not trusted stays as it is.
+/// Moves files from old locations, and reports each move and each failure. A project that is not
+/// trusted stays as it is.
 pub fn migrate(dirs: &Dirs, settings: &Settings, trust: ProjectTrust) -> Vec<Notice> {
     let mut notices = Vec::new();
     notices.extend(rename_commands(&dirs.agent_dir));
-    // A repository could bring `.pi` as a link to a directory of the user.
+    // A repository could contain `.pi` as a link to a directory of the user.
     let is_directory =
         || fs::symlink_metadata(&dirs.project_dir).is_ok_and(|metadata| metadata.is_dir());
     if trust == ProjectTrust::Trusted && is_directory() {
@@ -31,14 +31,14 @@ pub fn migrate(dirs: &Dirs, settings: &Settings, trust: ProjectTrust) -> Vec<Not
 fn rename_commands(directory: &Path) -> Option<Notice> {
     let old = directory.join("commands");
     let new = directory.join("prompts");
-    // A link is somebody's arrangement, not an old layout.
+    // A link was made by the user and is not an old layout.
     if !fs::symlink_metadata(&old).is_ok_and(|metadata| metadata.is_dir())
         || fs::symlink_metadata(&new).is_ok()
     {
         return None;
     }
     Some(match fs::rename(&old, &new) {
-        Ok(()) => Notice::about(&old, "migrated", "renamed to prompts, as it is called now"),
+        Ok(()) => Notice::about(&old, "migrated", "renamed to prompts, its new name"),
         Err(error) => {
             let message = format!("should be called prompts but could not be renamed ({error})");
             Notice::about(&old, "migration_failed", message)
@@ -49,7 +49,7 @@ fn rename_commands(directory: &Path) -> Option<Notice> {
 fn move_credentials(dirs: &Dirs, settings: &Settings) -> Option<Notice> {
     let auth = dirs.agent_dir.join("auth.json");
     let oauth = dirs.agent_dir.join("oauth.json");
-    // Only the user's own file: a project must not bring keys.
+    // Only the user's own file: a project must not set keys.
     let keys = settings.get_global("apiKeys").and_then(Value::as_object);
     if (keys.is_none() && !oauth.is_file()) || fs::symlink_metadata(&auth).is_ok() {
         return None;
@@ -83,7 +83,7 @@ fn move_credentials(dirs: &Dirs, settings: &Settings) -> Option<Notice> {
     })
 }
 
-/// Tokens first: whoever has logged in means that account.
+/// Tokens first: a user who has logged in wants that account.
 fn credentials(
     tokens: Map<String, Value>,
     keys: Option<&Map<String, Value>>,

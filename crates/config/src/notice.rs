@@ -1,4 +1,4 @@
-//! A remark for the person who runs the program: something on disk was left out, and why.
+//! A remark for the person who runs the program: a file, or a part of it, was left out, and why.
 //!
 //! Notices are data; fronts decide where they go (stderr, never the protocol stream).
 
@@ -31,7 +31,7 @@ impl Notice {
         }
     }
 
-    /// A notice about no file in particular.
+    /// A notice that is not about a file.
     pub(crate) fn general(code: &'static str, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -41,7 +41,7 @@ impl Notice {
         }
     }
 
-    /// The same notice with a place in the file.
+    /// Adds a position in the file.
     pub(crate) fn at(mut self, line: usize, column: usize) -> Self {
         self.position = Some((line, column));
         self

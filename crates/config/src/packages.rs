@@ -1,7 +1,7 @@
-//! Packages: directories that bring extensions, skills and prompt templates together.
+//! Packages: directories that contain extensions, skills and prompt templates.
 //!
-//! The `packages` lists of the settings name them; here it is found out which there are and what they
-//! say about themselves. Installing one is not done here, and nothing here starts a process.
+//! The `packages` lists of the settings name them. This module finds out which of them exist, and
+//! reads their manifests. It installs nothing and starts no process.
 
 mod contents;
 mod manifest;
@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 pub use contents::PackageContents;
 pub(crate) use manifest::Manifest;
-pub use record::{forget_package, record_package};
+pub use record::{record_package, remove_package};
 pub use source::{GitSource, PackageSource, SourceKind};
 
 use crate::{Dirs, Notice, ResourceKind, Scope, Settings};
@@ -23,13 +23,12 @@ use crate::{Dirs, Notice, ResourceKind, Scope, Settings};
 /// A package that settings or a flag name.
 #[derive(Debug, Clone)]
 pub struct Package {
-    /// Where it comes from.
     pub source: PackageSource,
-    /// Whose settings name it.
+    /// The settings that name it.
     pub scope: Scope,
-    /// Where it is; `None` if it is not there.
+    /// `None` if it is not installed.
     pub root: Option<PathBuf>,
-    /// The members of its entry that narrow what is used of it.
+    /// The members of its entry that restrict which of its resources are used.
     filters: Map<String, Value>,
 }
 
@@ -44,17 +43,17 @@ impl Package {
         }
     }
 
-    /// The version its `package.json` states.
+    /// The version in its `package.json`.
     pub fn version(&self) -> Option<String> {
         Manifest::read(self.root.as_deref()?, &mut Vec::new()).version
     }
 
-    /// Whether its entry narrows what is used of it.
+    /// Reports whether its entry restricts which of its resources are used.
     pub fn is_filtered(&self) -> bool {
         !self.filters.is_empty()
     }
 
-    /// What its entry says about one kind: `None` means all of it.
+    /// The paths to which its entry restricts one kind: `None` means no restriction.
     pub(crate) fn filter(&self, kind: ResourceKind) -> Option<Vec<&str>> {
         let entries = self.filters.get(kind.key())?.as_array()?;
         Some(entries.iter().filter_map(Value::as_str).collect())

@@ -1,9 +1,10 @@
-//! A list of paths in the settings or a manifest: plain paths, globs, and the three kinds of overrides.
+//! A list of paths in the settings or a manifest: plain paths, globs, and the three kinds of
+//! overrides.
 //!
-//! `dir` or `file.md` adds, `sub/*.md` selects, `!glob` takes out, `+path` puts one back in, and
-//! `-path` takes one out whatever else is said. In the settings globs beside plain paths select among
-//! those; in a manifest they add to them. Overrides also apply to what was found by itself in the same
-//! scope. Finding files is not done here.
+//! `dir` or `file.md` adds, `sub/*.md` selects, `!glob` removes, `+path` restores a removed file,
+//! and `-path` removes one regardless of the other entries. In the settings globs beside plain
+//! paths select among those; in a manifest they add to them. Overrides also apply to files that
+//! were found without a list in the same scope. This module does not search for files.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -19,30 +20,30 @@ pub(crate) struct PathList {
     excluded: Vec<Pattern>,
     forced_in: Vec<PathBuf>,
     forced_out: Vec<PathBuf>,
-    globs: Globs,
+    globs: GlobEffect,
 }
 
-/// What globs do beside plain paths.
+/// The effect of globs beside plain paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Globs {
-    /// They select among what the paths name.
+enum GlobEffect {
+    /// They select among the files of the paths.
     #[default]
     Select,
-    /// They name more.
+    /// They add files.
     Add,
 }
 
 #[derive(Debug)]
 struct Pattern {
     matcher: GlobMatcher,
-    /// A pattern without `/` is about names, the others about whole paths.
+    /// A pattern without `/` matches names, the others match whole paths.
     by_name: bool,
     /// The directory in front of the first wildcard, for patterns about whole paths.
     root: PathBuf,
 }
 
 impl PathList {
-    /// Reads a list whose relative entries stand in `base`.
+    /// Parses a list whose relative entries are relative to `base`.
     pub(crate) fn parse(
         entries: &[&str],
         base: &Path,
@@ -76,7 +77,7 @@ impl PathList {
         list
     }
 
-    /// Reads the list of a manifest that stands in `root`.
+    /// Parses the list of a manifest in `root`.
     pub(crate) fn of_manifest(
         entries: &[&str],
         root: &Path,
@@ -84,31 +85,34 @@ impl PathList {
         file: &Path,
         notices: &mut Vec<Notice>,
     ) -> Self {
-        // A pattern without `/` is about the files beside the manifest.
-        let rooted = |entry: &&str| match is_glob(entry) && !entry.contains('/') {
-            true => format!("./{entry}"),
-            false => (*entry).to_owned(),
+        // A pattern without `/` matches the files beside the manifest.
+        let rooted = |entry: &&str| {
+            if is_glob(entry) && !entry.contains('/') {
+                format!("./{entry}")
+            } else {
+                (*entry).to_owned()
+            }
         };
         let entries: Vec<String> = entries.iter().map(rooted).collect();
         let entries: Vec<&str> = entries.iter().map(String::as_str).collect();
         let mut list = Self::parse(&entries, root, home, file, notices);
-        list.globs = Globs::Add;
-        // What is listed and not there is no mistake of who uses the package.
+        list.globs = GlobEffect::Add;
+        // The user of a package cannot correct its list, so missing files are not reported.
         list.plain.retain(|path| path.exists());
         list
     }
 
-    /// Whether a file of a plain path is meant.
-    pub(crate) fn keeps_listed(&self, file: &Path) -> bool {
+    /// Reports whether the list includes a file of a plain path.
+    pub(crate) fn includes_listed(&self, file: &Path) -> bool {
         match self.globs {
-            Globs::Select => self.selects(file),
-            Globs::Add => self.keeps(file),
+            GlobEffect::Select => self.includes(file),
+            GlobEffect::Add => self.permits_found(file),
         }
     }
 
-    /// Whether a file that was found by itself stays.
-    pub(crate) fn keeps(&self, file: &Path) -> bool {
-        let names = Names::of(file);
+    /// Reports whether the list permits a file that was found without a list.
+    pub(crate) fn permits_found(&self, file: &Path) -> bool {
+        let names = FileNames::of(file);
         if self.forced_out.iter().any(|path| names.is(path)) {
             return false;
         }
@@ -116,37 +120,38 @@ impl PathList {
             || !self.excluded.iter().any(|pattern| pattern.matches(&names))
     }
 
-    /// Whether a file below a listed path is meant.
-    pub(crate) fn selects(&self, file: &Path) -> bool {
-        let names = Names::of(file);
+    /// Reports whether the list includes a file below a listed path.
+    pub(crate) fn includes(&self, file: &Path) -> bool {
+        let names = FileNames::of(file);
         let forced = self.forced_in.iter().any(|path| names.is(path));
         let selected =
             self.selected.is_empty() || self.selected.iter().any(|pattern| pattern.matches(&names));
-        (selected || forced) && self.keeps(file)
+        (selected || forced) && self.permits_found(file)
     }
 
-    /// Whether a file of the package in `root` is meant, where the list narrows what the package brings.
-    pub(crate) fn narrows_to(&self, file: &Path, root: &Path) -> bool {
+    /// Reports whether the list includes a file of the package in `root`, for a list that restricts
+    /// the package.
+    pub(crate) fn includes_of_package(&self, file: &Path, root: &Path) -> bool {
         let named = |path: &PathBuf| {
             let by_name = path.parent() == Some(root) && path.file_name() == file.file_name();
             by_name || file.starts_with(path)
         };
-        let names = Names::of(file);
+        let names = FileNames::of(file);
         let selected = !self.adds_files()
             || self.plain.iter().any(named)
             || self.selected.iter().any(|pattern| pattern.matches(&names))
             || self.forced_in.iter().any(|path| names.is(path));
-        selected && self.keeps(file)
+        selected && self.permits_found(file)
     }
 
-    /// Whether the list can name a file that was not found by itself.
+    /// Reports whether the list can name a file that would not be found without it.
     pub(crate) fn adds_files(&self) -> bool {
         !self.plain.is_empty() || !self.selected.is_empty()
     }
 
-    /// Directories to search for what globs name.
+    /// Directories to search for files that match globs.
     pub(crate) fn search_roots(&self) -> Vec<&Path> {
-        if self.globs == Globs::Select && !self.plain.is_empty() {
+        if self.globs == GlobEffect::Select && !self.plain.is_empty() {
             return Vec::new();
         }
         let whole = self.selected.iter().filter(|pattern| !pattern.by_name);
@@ -154,18 +159,18 @@ impl PathList {
     }
 }
 
-/// Whether an entry that is no override has wildcards.
+/// Reports whether an entry that is not an override has wildcards.
 fn is_glob(entry: &str) -> bool {
     !entry.starts_with(['!', '+', '-']) && entry.contains(['*', '?'])
 }
 
-/// The ways to name a file: itself and, for what a directory is known by, the directory.
-struct Names<'a> {
+/// The names of a file: itself and, for a file that stands for its directory, the directory.
+struct FileNames<'a> {
     file: &'a Path,
     directory: Option<&'a Path>,
 }
 
-impl<'a> Names<'a> {
+impl<'a> FileNames<'a> {
     fn of(file: &'a Path) -> Self {
         let stands_for_directory = file
             .file_name()
@@ -213,7 +218,7 @@ impl Pattern {
         })
     }
 
-    fn matches(&self, names: &Names<'_>) -> bool {
+    fn matches(&self, names: &FileNames<'_>) -> bool {
         names
             .all()
             .any(|path| match (self.by_name, path.file_name()) {
@@ -275,32 +280,32 @@ mod tests {
             (vec!["+prompts/a.md", "-prompts/a.md"], false),
             (vec!["-/b [x]/prompts/a.md"], false),
         ] {
-            assert_eq!(list(&entries).keeps(file), stays, "{entries:?}");
+            assert_eq!(list(&entries).permits_found(file), stays, "{entries:?}");
         }
     }
 
     #[test]
     fn a_skill_may_be_named_by_its_directory() {
         let file = Path::new("/b [x]/skills/tidy/SKILL.md");
-        assert!(!list(&["!tidy"]).keeps(file));
-        assert!(!list(&["-skills/tidy"]).keeps(file));
-        assert!(list(&["!tidy", "+skills/tidy"]).keeps(file));
-        assert!(!list(&["!skills/*"]).keeps(file));
+        assert!(!list(&["!tidy"]).permits_found(file));
+        assert!(!list(&["-skills/tidy"]).permits_found(file));
+        assert!(list(&["!tidy", "+skills/tidy"]).permits_found(file));
+        assert!(!list(&["!skills/*"]).permits_found(file));
     }
 
     #[test]
     fn wildcards_select_among_listed_files() {
         let mixed = list(&["~/p", "*.review.md", "!old*"]);
         assert_eq!(mixed.plain, [Path::new("/home/u/p")]);
-        assert!(mixed.selects("/home/u/p/a.review.md".as_ref()));
-        assert!(!mixed.selects("/home/u/p/a.md".as_ref()));
-        assert!(!mixed.selects("/home/u/p/old.review.md".as_ref()));
+        assert!(mixed.includes("/home/u/p/a.review.md".as_ref()));
+        assert!(!mixed.includes("/home/u/p/a.md".as_ref()));
+        assert!(!mixed.includes("/home/u/p/old.review.md".as_ref()));
         assert!(mixed.search_roots().is_empty());
         let alone = list(&["more/*/x-*.md"]);
         assert_eq!(alone.search_roots(), [Path::new("/b [x]/more")]);
-        assert!(alone.selects("/b [x]/more/q/x-1.md".as_ref()));
-        assert!(!alone.selects("/b [x]/more/q/r/x-1.md".as_ref()));
-        assert!(list(&["**/x.md"]).selects("/b [x]/q/r/x.md".as_ref()));
+        assert!(alone.includes("/b [x]/more/q/x-1.md".as_ref()));
+        assert!(!alone.includes("/b [x]/more/q/r/x-1.md".as_ref()));
+        assert!(list(&["**/x.md"]).includes("/b [x]/q/r/x.md".as_ref()));
     }
 
     #[test]
@@ -318,7 +323,7 @@ mod tests {
             notices[0].message,
             "\"a[*\" is not a valid pattern: a \"[\" is not closed; it is ignored"
         );
-        assert!(list.keeps("/b/a.md".as_ref()));
+        assert!(list.permits_found("/b/a.md".as_ref()));
         assert_eq!(list.plain.len(), 1);
     }
 }

@@ -16,7 +16,7 @@ pub(crate) fn expand_home(text: &str, home: &Path) -> PathBuf {
     }
 }
 
-/// Removes `.` and `..` by their spelling alone; never rises above the root.
+/// Removes `.` and `..` without reading the disk; never rises above the root.
 pub(crate) fn normalize(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for component in path.components() {
@@ -31,17 +31,17 @@ pub(crate) fn normalize(path: &Path) -> PathBuf {
     clean
 }
 
-/// The absolute, normalised path that `text` means when it stands in `base`.
+/// The absolute, normalised path of `text`, relative to `base`.
 pub(crate) fn resolve(text: &str, base: &Path, home: &Path) -> PathBuf {
     normalize(&base.join(expand_home(text, home)))
 }
 
-/// Serialises a path as text whatever its bytes are: one odd name must not spoil a listing.
+/// Serialises a path as text, with U+FFFD for invalid bytes: one such name must not fail a listing.
 pub(crate) fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&path.display())
 }
 
-/// The same for a path that may be absent.
+/// Serialises an optional path like [`lossy`].
 #[allow(clippy::ref_option, reason = "the signature serde calls")]
 pub(crate) fn lossy_if_some<S: Serializer>(
     path: &Option<PathBuf>,

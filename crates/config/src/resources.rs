@@ -1,4 +1,4 @@
-//! Templates and skills together: what is there, how they are listed, what a prompt becomes.
+//! Templates and skills: loading, listing, and expansion of prompts that call them.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -24,30 +24,29 @@ pub struct Resources {
 pub struct CommandInfo {
     /// Without the slash.
     pub name: String,
-    /// For people; templates say where they were found.
+    /// For people; of templates it includes the place where they were found.
     pub description: String,
     /// `prompt` or `skill`.
     pub source: &'static str,
     /// `user`, `project` or `path`.
     pub location: Location,
-    /// The file.
     #[serde(serialize_with = "paths::lossy")]
     pub path: PathBuf,
-    /// The same for newer clients.
+    /// The place where it was found, for newer clients.
     pub source_info: SourceInfo,
 }
 
-/// What became of a prompt.
+/// The result of expanding a prompt.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Expanded<'a> {
-    /// What goes to the model: the prompt itself if it called nothing, or nothing that works.
+    /// The text for the model: the prompt itself if it called nothing, or nothing that works.
     pub text: Cow<'a, str>,
     /// A skill was called and could not be read.
     pub error: Option<ExpansionError>,
 }
 
 impl Resources {
-    /// Reads what is there. Files that cannot be used are left out and reported.
+    /// Reads the templates and skills. Files that cannot be used are left out and reported.
     pub fn load(
         dirs: &Dirs,
         settings: &Settings,
@@ -66,17 +65,17 @@ impl Resources {
         (Self { templates, skills }, notices)
     }
 
-    /// The templates, best first.
+    /// In order of precedence.
     pub fn templates(&self) -> &[PromptTemplate] {
         &self.templates
     }
 
-    /// The skills, best first.
+    /// In order of precedence.
     pub fn skills(&self) -> &[Skill] {
         &self.skills
     }
 
-    /// Turns `/skill:name …` or `/template …` into what it stands for.
+    /// Replaces `/skill:name …` or `/template …` by its text.
     pub fn expand<'a>(&self, text: &'a str) -> Expanded<'a> {
         let unchanged = |error| Expanded {
             text: Cow::Borrowed(text),
@@ -101,7 +100,7 @@ impl Resources {
         }
     }
 
-    /// What `get_commands` lists after the commands of extensions: templates, then skills.
+    /// The entries of `get_commands` after the commands of extensions: templates, then skills.
     pub fn commands(&self) -> Vec<CommandInfo> {
         let templates = self.templates.iter().map(|template| CommandInfo {
             name: template.name.clone(),
@@ -123,7 +122,7 @@ impl Resources {
     }
 }
 
-/// Resources that are read when first asked for, and then when something has changed.
+/// Resources that are read when first needed, and again after a change.
 #[derive(Debug)]
 pub struct LazyResources {
     dirs: Dirs,
@@ -139,7 +138,7 @@ struct Lazy {
 }
 
 impl LazyResources {
-    /// Remembers what to read; reads nothing.
+    /// Stores the inputs; reads nothing.
     pub fn new(dirs: Dirs, settings: Settings, flags: ResourceFlags, trust: ProjectTrust) -> Self {
         let loaded = None;
         Self {
@@ -150,17 +149,16 @@ impl LazyResources {
         }
     }
 
-    /// The resources.
     pub fn get(&self) -> Arc<Resources> {
         self.with_loaded(|(resources, _)| Arc::clone(resources))
     }
 
-    /// What there is to say about them.
+    /// The notices about the resources.
     pub fn notices(&self) -> Vec<Notice> {
         self.with_loaded(|(_, notices)| notices.clone())
     }
 
-    /// Adds what extensions bring along, in the place of what they brought before.
+    /// Replaces the contributions of extensions.
     pub fn contribute(&self, contributions: Contributions) {
         let mut state = self.lock();
         if state.flags.contributions != contributions {
@@ -169,8 +167,8 @@ impl LazyResources {
         }
     }
 
-    /// Reads everything again when it is next asked for.
-    pub fn forget(&self) {
+    /// Makes the next [`Self::get`] read everything again.
+    pub fn invalidate(&self) {
         self.lock().loaded = None;
     }
 
@@ -185,7 +183,7 @@ impl LazyResources {
     }
 
     fn lock(&self) -> MutexGuard<'_, Lazy> {
-        // Whatever was read is complete.
+        // A stored value is always complete, also after a panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,7 +1,7 @@
 //! The user's settings and the project's, merged, with defaults.
 //!
-//! Reading is two small files and no allocation worth mentioning; getters look into the merged
-//! object. Values keep their JSON form, so a key nobody here knows can still be asked for.
+//! Loading reads two small files; getters look into the merged object. Values stay in their JSON
+//! form, so that extensions can read keys that are unknown here.
 
 mod keys;
 mod legacy;
@@ -20,7 +20,7 @@ use crate::{ConfigError, Dirs, Notice, ProjectTrust, json_file, trust};
 
 type Layer = Map<String, Value>;
 
-/// Settings in force. Cheap to clone; a clone does not follow later changes.
+/// The effective settings. Cheap to clone; a clone does not follow later changes.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     global: Arc<Layer>,
@@ -30,7 +30,6 @@ pub struct Settings {
 
 /// A list of paths in the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum ResourceKind {
     Extensions,
     Skills,
@@ -39,7 +38,7 @@ pub enum ResourceKind {
 }
 
 impl ResourceKind {
-    /// Its name in settings and manifests, and of the directory it is looked for in.
+    /// Its name in settings and manifests, and of the directory that is searched for it.
     pub(crate) fn key(self) -> &'static str {
         match self {
             Self::Extensions => "extensions",
@@ -51,18 +50,19 @@ impl ResourceKind {
 }
 
 impl Settings {
-    /// Reads the user's file, and the project's if the project is trusted. Broken parts are left out and
-    /// reported; so is the file of a project that is not trusted, which is not opened.
+    /// Reads the user's file, and the project's if the project is trusted. Broken parts are left
+    /// out and reported; so is the file of a project that is not trusted, which is not opened.
     pub fn load(dirs: &Dirs, trust: ProjectTrust) -> (Self, Vec<Notice>) {
         let mut notices = Vec::new();
         let mut read = |file: PathBuf| {
             let mut layer = json_file::read(&file, &mut notices);
             legacy::migrate(&mut layer);
-            keys::drop_misfits(&mut layer, &file, &mut notices);
+            keys::remove_invalid(&mut layer, &file, &mut notices);
             layer
         };
         let global = read(dirs.global_settings());
-        // An agent directory may be some directory's `.pi`; its file is the user's all the same.
+        // An agent directory may be the `.pi` of some directory; its file is the user's
+        // nevertheless.
         let is_own = dirs.project_dir == dirs.agent_dir;
         let file = dirs.project_settings();
         let project = if is_own {
@@ -83,7 +83,7 @@ impl Settings {
         let layer = |value| match value {
             Value::Object(mut layer) => {
                 legacy::migrate(&mut layer);
-                keys::drop_misfits(&mut layer, "settings".as_ref(), &mut Vec::new());
+                keys::remove_invalid(&mut layer, "settings".as_ref(), &mut Vec::new());
                 layer
             }
             _ => Layer::new(),
@@ -100,8 +100,8 @@ impl Settings {
         }
     }
 
-    /// The same changes as [`SettingsFile::update`], for this process: they go to the user's
-    /// layer, so a project's value still wins.
+    /// Makes the changes of [`SettingsFile::update`] for this process only. They go to the user's
+    /// layer, so a project's value still overrides them.
     pub fn apply(&mut self, changes: &[(&str, Option<Value>)]) {
         let mut global = Layer::clone(&self.global);
         for (path, value) in changes {
@@ -115,12 +115,12 @@ impl Settings {
         get_path(&self.merged, path)
     }
 
-    /// The same, in the user's file only: for values a project must not set.
+    /// The value in the user's file only: for values a project must not set.
     pub fn get_global(&self, path: &str) -> Option<&Value> {
         get_path(&self.global, path)
     }
 
-    /// The same, in the project's file only: for values that add to the user's.
+    /// The value in the project's file only: for values that add to the user's.
     pub fn get_project(&self, path: &str) -> Option<&Value> {
         get_path(&self.project, path)
     }
@@ -141,22 +141,22 @@ impl Settings {
         self.count(path).unwrap_or(default)
     }
 
-    /// The provider of the model to start with.
+    /// The provider of the default model.
     pub fn default_provider(&self) -> Option<&str> {
         self.text("defaultProvider")
     }
 
-    /// The id of the model to start with.
+    /// The id of the default model.
     pub fn default_model(&self) -> Option<&str> {
         self.text("defaultModel")
     }
 
-    /// The thinking level to start with.
     pub fn default_thinking_level(&self) -> Option<ThinkingLevel> {
         self.text("defaultThinkingLevel")?.parse().ok()
     }
 
-    /// Tokens a model may think, for the levels that somebody set; the others are up to the model's provider.
+    /// Token budgets for thinking, for the levels that the settings contain; the provider decides
+    /// the others.
     pub fn thinking_budgets(&self) -> BTreeMap<ThinkingLevel, u64> {
         [
             (ThinkingLevel::Minimal, "thinkingBudgets.minimal"),
@@ -169,13 +169,13 @@ impl Settings {
         .collect()
     }
 
-    /// How many steering messages are delivered at once. Any string is possible: clients may
-    /// store one, and anything but `one-at-a-time` means all.
+    /// The number of steering messages that are delivered at once. Any string is possible: clients
+    /// may store one, and anything but `one-at-a-time` means all.
     pub fn steering_mode(&self) -> &str {
         self.text("steeringMode").unwrap_or("one-at-a-time")
     }
 
-    /// How many follow-up messages are delivered at once; see [`Self::steering_mode`].
+    /// The number of follow-up messages that are delivered at once; see [`Self::steering_mode`].
     pub fn follow_up_mode(&self) -> &str {
         self.text("followUpMode").unwrap_or("one-at-a-time")
     }
@@ -185,7 +185,6 @@ impl Settings {
         self.text("transport").unwrap_or("sse")
     }
 
-    /// When and how much of a long conversation is summarised.
     pub fn compaction(&self) -> Compaction {
         Compaction {
             enabled: self.switch("compaction.enabled", true),
@@ -194,7 +193,6 @@ impl Settings {
         }
     }
 
-    /// How a branch that is left gets summarised.
     pub fn branch_summary(&self) -> BranchSummary {
         BranchSummary {
             reserve_tokens: self.count_or("branchSummary.reserveTokens", 16384),
@@ -202,7 +200,6 @@ impl Settings {
         }
     }
 
-    /// How failed requests are repeated.
     pub fn retry(&self) -> Retry {
         Retry {
             enabled: self.switch("retry.enabled", true),
@@ -216,7 +213,6 @@ impl Settings {
         }
     }
 
-    /// What happens to images.
     pub fn images(&self) -> Images {
         Images {
             auto_resize: self.switch("images.autoResize", true),
@@ -224,7 +220,6 @@ impl Settings {
         }
     }
 
-    /// The shell for commands.
     pub fn shell_path(&self) -> Option<&str> {
         self.text("shellPath")
     }
@@ -239,12 +234,12 @@ impl Settings {
         self.get("enabledModels").map(text_list)
     }
 
-    /// Whether skills are offered as commands in a terminal.
+    /// Offers skills as commands in a terminal.
     pub fn enable_skill_commands(&self) -> bool {
         self.switch("enableSkillCommands", true)
     }
 
-    /// Where sessions are kept, as it was written.
+    /// The directory of the sessions, as it was written.
     pub fn session_dir(&self) -> Option<&str> {
         self.text("sessionDir")
     }
@@ -261,12 +256,12 @@ impl Settings {
             .map_or_else(Vec::new, text_list)
     }
 
-    /// The entries of the user's `packages`; relative paths stand in the agent directory.
+    /// The entries of the user's `packages`; relative paths are relative to the agent directory.
     pub(crate) fn user_packages(&self) -> &[Value] {
         entries(&self.global, "packages")
     }
 
-    /// The entries of the project's `packages`; relative paths stand in `.pi`.
+    /// The entries of the project's `packages`; relative paths are relative to `.pi`.
     pub(crate) fn project_packages(&self) -> &[Value] {
         entries(&self.project, "packages")
     }
@@ -283,7 +278,8 @@ fn text_list(value: &Value) -> Vec<&str> {
     })
 }
 
-/// Project over global: objects merge one level deep, everything else is replaced.
+/// Merges the project's settings over the global ones: objects merge one level deep, other values
+/// are replaced.
 fn merge(global: &Layer, project: &Layer) -> Layer {
     let mut merged = global.clone();
     for (name, value) in project {
@@ -323,7 +319,7 @@ fn set_path(layer: &mut Layer, path: &str, value: Option<Value>) {
             }
         },
         Some((name, rest)) => {
-            // Nothing to take away where there is no object.
+            // Without an object there is nothing to remove.
             if value.is_none() && !layer.get(name).is_some_and(Value::is_object) {
                 return;
             }
@@ -340,24 +336,24 @@ fn set_path(layer: &mut Layer, path: &str, value: Option<Value>) {
     }
 }
 
-/// The user's settings file as something to write to. Cheap to clone and to send to a thread.
+/// The user's settings file, for writing. Cheap to clone and to send to a thread.
 #[derive(Debug, Clone)]
 pub struct SettingsFile {
     path: Arc<PathBuf>,
 }
 
 impl SettingsFile {
-    /// The user's file; a project's is written only to record a package, when asked to.
+    /// The user's file; a project's is written only by commands that record a package.
     pub fn global(dirs: &Dirs) -> Self {
         Self {
             path: Arc::new(dirs.global_settings()),
         }
     }
 
-    /// Sets (`Some`) or removes (`None`) the values at dotted paths and leaves everything else as
-    /// it is, in the order it is in. Fails without touching a file that does not parse.
+    /// Sets (`Some`) or removes (`None`) the values at dotted paths. Everything else stays as it
+    /// is, in its order. Fails without touching a file that does not parse.
     ///
-    /// Blocks for as long as another process holds the lock, at most a fifth of a second.
+    /// Blocks while another process holds the lock, at most a fifth of a second.
     pub fn update(&self, changes: &[(&str, Option<Value>)]) -> Result<(), ConfigError> {
         json_file::update(&self.path, |layer| {
             for (path, value) in changes {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::discovery::{self, Candidate, Inputs, Location, Sought};
+use crate::discovery::{self, Candidate, Inputs, Location, SearchKind};
 use crate::{Notice, SourceInfo, frontmatter, text_file};
 
 const NAME_LIMIT: usize = 64;
@@ -17,38 +17,33 @@ pub struct Skill {
     pub name: String,
     /// From the header.
     pub description: String,
-    /// The file.
     pub path: PathBuf,
-    /// Whether the model is told that it exists.
     pub visibility: SkillVisibility,
-    /// Where it was found.
     pub location: Location,
-    /// Where it was found, in the words of newer clients.
+    /// The place where it was found, for newer clients.
     pub source_info: SourceInfo,
 }
 
-/// Whether the model is told that a skill exists.
+/// The presence of a skill in the system prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SkillVisibility {
     /// Listed in the system prompt.
     Listed,
-    /// Only for users who know its name.
+    /// Not listed: users call it by its name.
     Hidden,
 }
 
 /// A skill that was called and could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpansionError {
-    /// The skill's file.
     pub path: PathBuf,
-    /// What went wrong.
     pub message: String,
 }
 
-/// All skills; of two with one name the first counts.
+/// All skills; of several with the same name the first counts.
 pub(crate) fn load(inputs: Inputs<'_>, notices: &mut Vec<Notice>) -> Vec<Skill> {
     let mut skills: Vec<Skill> = Vec::new();
-    for candidate in discovery::candidates(Sought::Skills, inputs, notices) {
+    for candidate in discovery::candidates(SearchKind::Skills, inputs, notices) {
         let path = candidate.path.clone();
         match read(candidate, notices) {
             Ok(skill) => match skills.iter().find(|other| other.name == skill.name) {
@@ -89,7 +84,7 @@ fn read(candidate: Candidate, notices: &mut Vec<Notice>) -> Result<Skill, String
     };
     for fault in name_faults(&name, &directory) {
         warn(format!(
-            "skill name {name:?} {fault}; it is loaded all the same"
+            "skill name {name:?} {fault}; the skill is loaded nevertheless"
         ));
     }
     let length = description.chars().count();
@@ -117,7 +112,7 @@ fn directory_name(path: &Path) -> String {
     directory.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
-/// What the naming rules for skills object to.
+/// The violations of the naming rules for skills.
 fn name_faults(name: &str, directory: &str) -> Vec<String> {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let rules = [
@@ -131,7 +126,7 @@ fn name_faults(name: &str, directory: &str) -> Vec<String> {
         ),
         (
             !name.bytes().all(plain),
-            "may hold only a-z, 0-9 and -".into(),
+            "may contain only a-z, 0-9 and -".into(),
         ),
         (
             name.starts_with('-') || name.ends_with('-'),
@@ -145,7 +140,7 @@ fn name_faults(name: &str, directory: &str) -> Vec<String> {
         .collect()
 }
 
-/// The text a `/skill:name rest` line stands for; `None` if it names no skill.
+/// The text for a `/skill:name rest` line; `None` if it does not name a skill.
 pub(crate) fn expand(text: &str, skills: &[Skill]) -> Option<Result<String, ExpansionError>> {
     let call = text.strip_prefix("/skill:")?;
     let (name, rest) = call.split_once(' ').unwrap_or((call, ""));
@@ -159,7 +154,7 @@ pub(crate) fn expand(text: &str, skills: &[Skill]) -> Option<Result<String, Expa
     })
 }
 
-/// The element clients recognise in a conversation.
+/// The element that clients recognise in a conversation.
 fn block(skill: &Skill, body: &str, rest: &str) -> String {
     let file = skill.path.display();
     let directory = skill.path.parent().unwrap_or(Path::new("/")).display();

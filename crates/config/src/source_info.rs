@@ -1,4 +1,4 @@
-//! Where a resource was found, in the words clients know.
+//! The source of a resource, in the form clients expect.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -7,20 +7,20 @@ use serde::Serialize;
 
 use crate::paths;
 
-/// Where a template, a skill or an extension was found.
+/// The place where a template, a skill or an extension was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SourceInfo {
-    /// The file.
     #[serde(serialize_with = "paths::lossy")]
     pub path: PathBuf,
-    /// `auto` (found), `local` (settings), `cli` (flag), or the source of a package as it was written.
+    /// `auto` (found), `local` (settings), `cli` (flag), or the source of a package as it was
+    /// written.
     pub source: Cow<'static, str>,
     /// `user`, `project` or `temporary`.
     pub scope: &'static str,
     /// `top-level` or `package`.
     pub origin: &'static str,
-    /// The directory whose conventions led to it: `.pi`, the agent directory or the package's root.
+    /// The directory that led to it: `.pi`, the agent directory or the package's root.
     #[serde(
         skip_serializing_if = "Option::is_none",
         serialize_with = "paths::lossy_if_some"
@@ -28,7 +28,7 @@ pub struct SourceInfo {
     pub base_dir: Option<PathBuf>,
 }
 
-/// Whose a resource is.
+/// The owner of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
@@ -36,12 +36,12 @@ pub enum Scope {
     User,
     /// The project's: `.pi` in the working directory.
     Project,
-    /// Of this run only: a flag.
+    /// Named by a flag, for this run only.
     Temporary,
 }
 
 impl Scope {
-    /// The word on the wire.
+    /// The value in protocols.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::User => "user",

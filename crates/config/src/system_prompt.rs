@@ -9,33 +9,30 @@ use crate::context_files::ContextFile;
 use crate::skills::{Skill, SkillVisibility};
 use crate::{Dirs, Notice, ProjectTrust, text_file};
 
-/// What a system prompt is made of.
+/// The parts of a system prompt.
 #[derive(Debug, Clone, Copy)]
 pub struct PromptParts<'a> {
-    /// The active tools in order: name and purpose in one line.
+    /// The active tools in order: name and a purpose of one line.
     pub tools: &'a [(&'a str, &'a str)],
     /// Guidelines of extensions.
     pub guidelines: &'a [&'a str],
     /// Replaces role, tools, guidelines and the pointer to help.
     pub custom: Option<&'a str>,
-    /// Comes after either.
+    /// Comes last.
     pub append: Option<&'a str>,
-    /// What directories want models to know.
     pub context_files: &'a [ContextFile],
     /// Skills; hidden ones are left out.
     pub skills: &'a [Skill],
-    /// The working directory.
     pub cwd: &'a Path,
     /// `YYYY-MM-DD`; see [`today`].
     pub date: &'a str,
 }
 
-/// The current date where the user is, as `YYYY-MM-DD`.
+/// The current date in the user's time zone, as `YYYY-MM-DD`.
 pub fn today() -> String {
     pinion_zones::now().date().to_string()
 }
 
-/// Puts the parts together.
 pub fn compose_system_prompt(parts: &PromptParts<'_>) -> String {
     let has = |name: &str| parts.tools.iter().any(|(tool, _)| *tool == name);
     let mut prompt = match parts.custom {
@@ -91,7 +88,7 @@ fn default_prompt(parts: &PromptParts<'_>, has: impl Fn(&str) -> bool) -> String
     prompt
 }
 
-/// What a set of tools calls for.
+/// The guidelines for a set of tools.
 fn guidelines(has: impl Fn(&str) -> bool) -> Vec<&'static str> {
     let searches = has("grep") || has("find") || has("ls");
     let rules = [
@@ -168,7 +165,7 @@ fn escape(text: &str) -> String {
     escaped
 }
 
-/// The texts a user may put in place of ours, or after them.
+/// The user's replacement of the built-in texts, and an addition to them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PromptTexts {
     /// `--system-prompt`, else `SYSTEM.md` of a trusted project, else of the user.
@@ -178,8 +175,8 @@ pub struct PromptTexts {
 }
 
 impl PromptTexts {
-    /// Reads them. A flag that names an existing file means its content; several texts to append
-    /// are separated by blank lines.
+    /// Reads the texts. A flag that names an existing file means its content; several texts to
+    /// append are separated by blank lines.
     pub fn load(
         dirs: &Dirs,
         system: Option<&str>,
@@ -203,7 +200,7 @@ impl PromptTexts {
     }
 }
 
-/// The file a flag names, else the flag's value itself.
+/// The content of the file that a flag names, else the flag's value itself.
 fn flag_text(dirs: &Dirs, value: &str, notices: &mut Vec<Notice>) -> String {
     let path = dirs.cwd.join(value);
     if value.is_empty() || !path.exists() {

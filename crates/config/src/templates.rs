@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::discovery::{self, Candidate, Inputs, Location, Sought};
+use crate::discovery::{self, Candidate, Inputs, Location, SearchKind};
 use crate::{Notice, SourceInfo, arguments, frontmatter, text_file};
 
-/// A template, read and ready.
 #[derive(Debug, Clone)]
 pub struct PromptTemplate {
     /// The file's name without `.md`.
@@ -14,22 +13,20 @@ pub struct PromptTemplate {
     pub description: String,
     /// The text with its placeholders.
     pub content: String,
-    /// The file.
     pub path: PathBuf,
-    /// Where it was found.
     pub location: Location,
-    /// Where it was found, in the words of newer clients.
+    /// The place where it was found, for newer clients.
     pub source_info: SourceInfo,
     pub(crate) label: String,
 }
 
-/// Characters of a first line that serve as a description.
+/// Characters of the first line that become the description.
 const DESCRIPTION_LENGTH: usize = 60;
 
-/// All templates; of two with one name the first counts.
+/// All templates; of several with the same name the first counts.
 pub(crate) fn load(inputs: Inputs<'_>, notices: &mut Vec<Notice>) -> Vec<PromptTemplate> {
     let mut templates: Vec<PromptTemplate> = Vec::new();
-    for candidate in discovery::candidates(Sought::Prompts, inputs, notices) {
+    for candidate in discovery::candidates(SearchKind::Prompts, inputs, notices) {
         let path = candidate.path.clone();
         match read(candidate) {
             Ok(template) => match templates.iter().find(|other| other.name == template.name) {
@@ -87,7 +84,7 @@ fn first_line(body: &str) -> String {
 }
 
 impl PromptTemplate {
-    /// The description followed by where the template was found, as `get_commands` lists it.
+    /// The description followed by the place where the template was found, as in `get_commands`.
     pub fn listing(&self) -> String {
         if self.source_info.source.starts_with("extension:") {
             return self.description.clone();
@@ -100,7 +97,7 @@ impl PromptTemplate {
     }
 }
 
-/// The text a `/name arguments` line stands for; `None` if it names no template.
+/// The text for a `/name arguments` line; `None` if it does not name a template.
 pub(crate) fn expand(text: &str, templates: &[PromptTemplate]) -> Option<String> {
     let call = text.strip_prefix('/')?;
     let (name, line) = call.split_once(' ').unwrap_or((call, ""));

@@ -1,14 +1,16 @@
-//! Reads text files that others wrote: bounded, regular files only, never a panic on bad bytes.
+//! Reads text files of unknown origin: regular files only, up to a size limit, also with invalid
+//! bytes.
 
 use std::io;
 use std::path::Path;
 
-/// More than any prompt, skill or settings file needs; a larger file is a mistake or an attack.
-pub(crate) const TEXT_LIMIT: u64 = 8 * 1024 * 1024;
+/// Bytes; more than any prompt, skill or settings file needs. A larger file is a mistake or an
+/// attack.
+pub(crate) const MAX_TEXT_BYTES: u64 = 8 * 1024 * 1024;
 
 /// Reads a text file; invalid UTF-8 becomes U+FFFD and a byte order mark is dropped.
 pub(crate) fn read_text(path: &Path) -> io::Result<String> {
-    let mut bytes = pinion_files::read(path, TEXT_LIMIT)?;
+    let mut bytes = pinion_files::read(path, MAX_TEXT_BYTES)?;
     if bytes.starts_with(b"\xEF\xBB\xBF") {
         bytes.drain(..3);
     }
@@ -30,7 +32,7 @@ pub(crate) fn read_text_if_present(path: &Path) -> io::Result<Option<String>> {
     }
 }
 
-/// The file is not there, as opposed to there and unreadable.
+/// Reports whether the file does not exist, as opposed to being unreadable.
 pub(crate) fn is_absent(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -52,7 +54,7 @@ mod tests {
         let huge = dir.path().join("huge");
         File::create(&huge)
             .unwrap()
-            .set_len(TEXT_LIMIT + 1)
+            .set_len(MAX_TEXT_BYTES + 1)
             .unwrap();
         assert!(read_text(&huge).is_err());
     }

@@ -13,21 +13,20 @@ use crate::{ConfigError, Dirs, Notice, json_file};
 
 /// The user's decision about a project: the files of an untrusted one are skipped, context files excepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum ProjectTrust {
     Trusted,
     Untrusted,
 }
 
-/// What the command line says about trust.
+/// The flag of the command line about trust.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TrustFlag {
-    /// Nothing: the record decides.
+    /// No flag: the record decides.
     #[default]
     Unset,
-    /// Trust this project for this run.
+    /// Trusts the project for this run.
     Approve,
-    /// Do not, whatever the record says.
+    /// Does not trust the project, regardless of the record.
     Refuse,
 }
 
@@ -43,7 +42,7 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// Reads the record. A record that cannot be read trusts nobody.
+    /// Reads the record. A record that cannot be read trusts no directory.
     pub fn load(dirs: &Dirs) -> (Self, Vec<Notice>) {
         let file = dirs.agent_dir.join("trust.json");
         let mut notices = Vec::new();
@@ -71,7 +70,7 @@ impl Trust {
         }
     }
 
-    /// Whether the directory, or the nearest ancestor with a record, is trusted.
+    /// Reports whether the directory, or the nearest ancestor with a record, is trusted.
     pub fn is_trusted(&self, directory: &Path) -> bool {
         if self.projects.is_empty() {
             return false;
@@ -86,7 +85,7 @@ impl Trust {
         recorded.unwrap_or(false)
     }
 
-    /// The same as a [`ProjectTrust`].
+    /// The decision of [`Self::is_trusted`] as a [`ProjectTrust`].
     pub fn of(&self, directory: &Path) -> ProjectTrust {
         if self.is_trusted(directory) {
             ProjectTrust::Trusted

@@ -1,5 +1,5 @@
-//! What lies in a directory, in order of the names: without dot entries and `node_modules`, with links
-//! followed, and with respect for ignore files.
+//! Lists a directory in order of the names: without dot entries and `node_modules`, with links
+//! followed, and with ignore files respected.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -12,24 +12,24 @@ const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", ".fdignore"];
 /// The largest ignore file that is read, in bytes.
 const MAX_IGNORE_FILE: u64 = 1 << 20;
 
-/// Whether `.gitignore`, `.ignore` and `.fdignore` below the directory have a say.
+/// The use of `.gitignore`, `.ignore` and `.fdignore` below the directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IgnoreFiles {
     Honoured,
     Disregarded,
 }
 
-/// What an entry is, after following links.
+/// The type of an entry, after following links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EntryKind {
     File,
     Directory,
 }
 
-/// Everything below a directory; `depth` 1 means only what is directly in it.
+/// Everything below a directory; `depth` 1 means only its direct entries.
 ///
-/// A repository chooses what its ignore files lead to: a FIFO, an endless device or this program's own input. The walk
-/// leaves out a directory with such a file, and honours no ignore files if `directory` itself has one.
+/// A repository chooses the target of its ignore files: a FIFO, an endless device or pinion's own input. The walk leaves out a
+/// directory with such a file, and applies no ignore files if `directory` itself has one.
 pub(crate) fn walk(
     directory: &Path,
     depth: Option<usize>,

@@ -1,4 +1,4 @@
-//! Extensions: which are found, in which order, and what is said about the others.
+//! Extensions: discovery, order, and notices about those that are left out.
 
 #![allow(
     clippy::unwrap_used,
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use pinion_config::{
     Discovery, ExtensionFlags, FoundExtensions, ProjectTrust, ResourceFlags, Resources, Scope,
-    Settings, find_extensions, forget_package, list_packages, record_package,
+    Settings, find_extensions, list_packages, record_package, remove_package,
 };
 use sandbox::{Sandbox, codes, names};
 use serde_json::{Value, json};
@@ -631,16 +631,16 @@ fn an_untrusted_project_brings_no_code() {
     let found = find_extensions(&sandbox.dirs, &loaded, &flags, UNTRUSTED);
     assert_eq!(found.entries, []);
     assert_eq!(codes(&found.notices), ["untrusted_extensions"]);
-    let told = found.notices[0].to_string();
+    let notice = found.notices[0].to_string();
     assert!(
-        told.contains("2 extensions") && told.contains("pinion trust"),
-        "{told}"
+        notice.contains("2 extensions") && notice.contains("pinion trust"),
+        "{notice}"
     );
     let (resources, _) =
         Resources::load(&sandbox.dirs, &loaded, &ResourceFlags::default(), UNTRUSTED);
     assert_eq!(names(&resources), [""; 0]);
 
-    // What is named is meant, and a project's copy of an installed package is not what is named.
+    // Flags load the named file, but do not use an untrusted project's copy of a package.
     let flags = ExtensionFlags {
         extensions: vec!["evil.ts".into(), "npm:t".into()],
         discovery: Discovery::Off,
@@ -696,10 +696,10 @@ fn packages_are_recorded_once_and_forgotten() {
         "one package is one package"
     );
 
-    let gone = forget_package(dirs, Scope::User, &parse("npm:t")).unwrap();
+    let gone = remove_package(dirs, Scope::User, &parse("npm:t")).unwrap();
     assert_eq!(gone.as_deref(), Some("npm:t@2"));
     assert_eq!(
-        forget_package(dirs, Scope::User, &parse("npm:t")).unwrap(),
+        remove_package(dirs, Scope::User, &parse("npm:t")).unwrap(),
         None
     );
     assert_eq!(read(&file), json!({"theme": "dark", "packages": [pack]}));

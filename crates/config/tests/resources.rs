@@ -1,4 +1,4 @@
-//! Templates and skills: what is found, how it is listed, what a prompt becomes.
+//! Templates and skills: discovery, listing and expansion.
 
 #![allow(
     clippy::unwrap_used,

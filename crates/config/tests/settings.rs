@@ -1,4 +1,4 @@
-//! Settings as a user meets them: two files, defaults, mistakes, and careful writes.
+//! Settings for users: two files, defaults, mistakes, and safe writes.
 
 #![allow(
     clippy::unwrap_used,
@@ -326,7 +326,7 @@ proptest! {
         }
         .filter(|value| !value.is_null());
         prop_assert_eq!(settings.get("unknown"), expected.as_ref());
-        // Every getter copes with whatever is there.
+        // Every getter accepts any value.
         let _ = (settings.retry(), settings.compaction(), settings.images(), settings.shell_path());
         let _ = (settings.user_paths(ResourceKind::Skills), settings.enabled_models());
         for key in ["retry", "compaction"] {

@@ -123,7 +123,7 @@ fn an_agent_directory_in_the_project_is_the_users() {
 }
 
 #[test]
-fn headless_means_untrusted_unless_told() {
+fn headless_means_untrusted_without_a_flag() {
     let (_root, dirs) = sandbox(&json!({}));
     assert_eq!(
         Trust::decide(&dirs, TrustFlag::Unset).0,

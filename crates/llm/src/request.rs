@@ -101,7 +101,6 @@ impl fmt::Debug for RequestOptions {
 
 /// The time for which a provider should cache the prompt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum CacheRetention {
     None,
     #[default]

@@ -1,26 +1,26 @@
-//! Gathers the files of one kind from directories, lists, flags and packages: each real file once, in the
-//! order they are added, with a word about where each came from.
+//! Collects the files of one kind from directories, lists, flags and packages: each real file once,
+//! in the order they are added, with the source of each.
 
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Contribution, Location, Place};
+use super::{Contribution, Location, SearchDirectory};
 use crate::extensions::directory;
 use crate::packages::Manifest;
 use crate::path_list::PathList;
 use crate::walk::{EntryKind, IgnoreFiles, walk};
 use crate::{Dirs, Notice, Package, PackageSource, ProjectTrust, ResourceKind, Scope, SourceInfo};
 
-/// What is looked for.
+/// The kind of file to search for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sought {
+pub(crate) enum SearchKind {
     Prompts,
     Skills,
     Extensions,
 }
 
-impl Sought {
+impl SearchKind {
     pub(crate) fn kind(self) -> ResourceKind {
         match self {
             Self::Prompts => ResourceKind::Prompts,
@@ -30,30 +30,34 @@ impl Sought {
     }
 }
 
-/// A file that may turn out to be what is sought.
+/// A file of the kind, which is not read yet.
 #[derive(Debug)]
 pub(crate) struct Candidate {
     pub(crate) path: PathBuf,
     pub(crate) location: Location,
-    /// What a listing says about it: `user`, `project`, `path:<stem>` or a package's source.
+    /// The source in listings: `user`, `project`, `path:<stem>` or a package's source.
     pub(crate) label: String,
     pub(crate) info: SourceInfo,
 }
 
 /// The files found so far.
 pub(crate) struct Collector<'a> {
-    sought: Sought,
+    search_kind: SearchKind,
     home: &'a Path,
-    /// Real paths, so that a file reached twice counts once.
+    /// Real paths, so that a file that is found twice counts once.
     seen: HashSet<PathBuf>,
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) notices: &'a mut Vec<Notice>,
 }
 
 impl<'a> Collector<'a> {
-    pub(crate) fn new(sought: Sought, home: &'a Path, notices: &'a mut Vec<Notice>) -> Self {
+    pub(crate) fn new(
+        search_kind: SearchKind,
+        home: &'a Path,
+        notices: &'a mut Vec<Notice>,
+    ) -> Self {
         Self {
-            sought,
+            search_kind,
             home,
             seen: HashSet::new(),
             candidates: Vec::new(),
@@ -68,17 +72,17 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Adds what lies in a place, as far as the overrides of its scope let it.
-    pub(crate) fn add_place(&mut self, place: &Place, overrides: &PathList) {
-        if !place.directory.is_dir() {
+    /// Adds the files in a directory, unless the overrides of its scope exclude them.
+    pub(crate) fn add_directory(&mut self, searched: &SearchDirectory, overrides: &PathList) {
+        if !searched.directory.is_dir() {
             return;
         }
-        let scope = match place.location {
+        let scope = match searched.location {
             Location::User => "user",
             Location::Project | Location::Path => "project",
         };
-        for path in files_in(&place.directory, self.sought, IgnoreFiles::Honoured) {
-            if !overrides.keeps(&path) {
+        for path in files_in(&searched.directory, self.search_kind, IgnoreFiles::Honoured) {
+            if !overrides.permits_found(&path) {
                 continue;
             }
             let info = SourceInfo {
@@ -86,11 +90,11 @@ impl<'a> Collector<'a> {
                 source: "auto".into(),
                 scope,
                 origin: "top-level",
-                base_dir: Some(place.base_dir.clone()),
+                base_dir: Some(searched.base_dir.clone()),
             };
             let candidate = Candidate {
                 path,
-                location: place.location,
+                location: searched.location,
                 label: scope.to_owned(),
                 info,
             };
@@ -98,23 +102,26 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Reports how many files of a project that is not trusted lie in `places` and are not read.
-    pub(crate) fn leave_out(&mut self, places: &[Place]) {
-        for place in places.iter().filter(|place| place.directory.is_dir()) {
-            let files = files_in(&place.directory, self.sought, IgnoreFiles::Honoured);
+    /// Reports the number of files in `directories` of an untrusted project, which are not read.
+    pub(crate) fn report_untrusted(&mut self, directories: &[SearchDirectory]) {
+        for searched in directories
+            .iter()
+            .filter(|searched| searched.directory.is_dir())
+        {
+            let files = files_in(&searched.directory, self.search_kind, IgnoreFiles::Honoured);
             let unknown = files
                 .iter()
                 .filter(|file| fs::canonicalize(file).is_ok_and(|real| !self.seen.contains(&real)));
             let count = unknown.count();
             if count > 0 {
-                let name = self.sought.kind().key();
-                let notice = untrusted_notice(&place.directory, name, count);
+                let name = self.search_kind.kind().key();
+                let notice = untrusted_notice(&searched.directory, name, count);
                 self.notices.push(notice);
             }
         }
     }
 
-    /// Adds what a list of the settings names.
+    /// Adds the files that a list of the settings names.
     pub(crate) fn add_listed(&mut self, list: &PathList, scope: &'static str) {
         for file in self.files_of_list(list) {
             let label = path_label(&file);
@@ -122,7 +129,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Adds what a flag names.
+    /// Adds the files that a flag names.
     pub(crate) fn add_named(&mut self, path: &Path) {
         let label = path_label(path);
         for file in self.files_at(path) {
@@ -130,7 +137,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Adds what an extension brings along.
+    /// Adds the files that an extension contributes.
     pub(crate) fn add_contribution(&mut self, contribution: &Contribution) {
         let extension = &contribution.extension;
         let name = extension.file_stem().unwrap_or_default().to_string_lossy();
@@ -158,7 +165,8 @@ impl<'a> Collector<'a> {
         self.add(candidate);
     }
 
-    /// Adds what is of this kind in the package `-e` names; a plain file is only an extension.
+    /// Adds the files of this kind in the package that `-e` names; a plain file is only an
+    /// extension.
     pub(crate) fn add_named_package(&mut self, text: &str, dirs: &Dirs, trust: ProjectTrust) {
         let Ok(source) = PackageSource::parse(text, &dirs.cwd, &dirs.home) else {
             return;
@@ -169,7 +177,7 @@ impl<'a> Collector<'a> {
             let package = Package::temporary(source, Some(root.clone()));
             let has_list = || Manifest::read(&root, &mut Vec::new()).names_resources();
             for file in self.files_of_package(&package) {
-                // A directory that is one module is known as it was named.
+                // A directory that is one module has the path that was named.
                 let is_module = file.parent() == Some(&root) && !has_list();
                 let known_as = if is_module { &root } else { &file }.clone();
                 let mut candidate = explicit(file, label.clone(), "cli", Scope::Temporary.as_str());
@@ -179,18 +187,19 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Adds the file `-e` names, also if it is not there: its loading fails, which is said then.
+    /// Adds the file that `-e` names even if it does not exist: loading it reports the error.
     pub(crate) fn add_named_file(&mut self, path: PathBuf) {
         let label = path_label(&path);
         self.add_explicit(path, label);
     }
 
-    /// Adds what is of this kind in a package.
+    /// Adds the files of this kind in a package.
     pub(crate) fn add_package(&mut self, package: &Package) {
         let Some(root) = &package.root else { return };
-        let base_dir = match root.is_file() {
-            true => root.parent(),
-            false => Some(root.as_path()),
+        let base_dir = if root.is_file() {
+            root.parent()
+        } else {
+            Some(root.as_path())
         };
         let location = match package.scope {
             Scope::User => Location::User,
@@ -220,21 +229,21 @@ impl<'a> Collector<'a> {
             return Vec::new();
         };
         if root.is_file() {
-            return match self.sought {
-                Sought::Extensions => vec![root.clone()],
-                Sought::Prompts | Sought::Skills => Vec::new(),
+            return match self.search_kind {
+                SearchKind::Extensions => vec![root.clone()],
+                SearchKind::Prompts | SearchKind::Skills => Vec::new(),
             };
         }
-        let kind = self.sought.kind();
+        let kind = self.search_kind.kind();
         let filter = package.filter(kind);
         if filter.as_ref().is_some_and(Vec::is_empty) {
             return Vec::new();
         }
         let mut unread = Vec::new();
-        let manifest = match self.sought {
-            Sought::Extensions => Manifest::read(root, self.notices),
-            // What is wrong with it is said once.
-            Sought::Prompts | Sought::Skills => Manifest::read(root, &mut unread),
+        let manifest = match self.search_kind {
+            SearchKind::Extensions => Manifest::read(root, self.notices),
+            // The search for extensions reports its errors, so they are not reported again here.
+            SearchKind::Prompts | SearchKind::Skills => Manifest::read(root, &mut unread),
         };
         let file = root.join("package.json");
         let mut files = if manifest.names_resources() {
@@ -242,11 +251,11 @@ impl<'a> Collector<'a> {
             let list = PathList::of_manifest(&entries, root, self.home, &file, self.notices);
             self.files_of_list(&list)
         } else {
-            conventional_files(root, self.sought)
+            conventional_files(root, self.search_kind)
         };
         if let Some(filter) = filter {
             let list = PathList::parse(&filter, root, self.home, &file, self.notices);
-            files.retain(|file| list.narrows_to(file, root));
+            files.retain(|file| list.includes_of_package(file, root));
         }
         files
     }
@@ -256,30 +265,30 @@ impl<'a> Collector<'a> {
         for path in &list.plain {
             files.extend(self.files_at(path));
         }
-        files.retain(|file| list.keeps_listed(file));
+        files.retain(|file| list.includes_listed(file));
         for root in list.search_roots() {
-            let below = files_below(root, self.sought).into_iter();
-            files.extend(below.filter(|file| list.selects(file)));
+            let below = files_below(root, self.search_kind).into_iter();
+            files.extend(below.filter(|file| list.includes(file)));
         }
         files
     }
 
-    /// A file as itself, a directory as what is in it.
+    /// A file itself, or the files in a directory.
     fn files_at(&mut self, path: &Path) -> Vec<PathBuf> {
         match fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => {
                 let own = path.join("SKILL.md");
-                if self.sought == Sought::Skills && own.is_file() {
+                if self.search_kind == SearchKind::Skills && own.is_file() {
                     return vec![own];
                 }
-                let ignore_files = match self.sought {
-                    Sought::Prompts => IgnoreFiles::Disregarded,
-                    Sought::Skills | Sought::Extensions => IgnoreFiles::Honoured,
+                let ignore_files = match self.search_kind {
+                    SearchKind::Prompts => IgnoreFiles::Disregarded,
+                    SearchKind::Skills | SearchKind::Extensions => IgnoreFiles::Honoured,
                 };
-                files_in(path, self.sought, ignore_files)
+                files_in(path, self.search_kind, ignore_files)
             }
-            // An extension that is named may have any name.
-            Ok(_) if self.sought == Sought::Extensions || has_markdown_name(path) => {
+            // A named extension may have any file name.
+            Ok(_) if self.search_kind == SearchKind::Extensions || has_markdown_name(path) => {
                 vec![path.to_owned()]
             }
             Ok(_) => {
@@ -306,7 +315,8 @@ fn untrusted_notice(directory: &Path, name: &str, count: usize) -> Notice {
     Notice::about(directory, "untrusted_resources", message)
 }
 
-/// Where what `-e` names is: a path, or a package installed for the user or for a trusted project.
+/// The path for the argument of `-e`: a path, or a package installed for the user or for a trusted
+/// project.
 pub(crate) fn locate_named(
     source: &PackageSource,
     dirs: &Dirs,
@@ -319,17 +329,17 @@ pub(crate) fn locate_named(
     })
 }
 
-/// What a package without a manifest brings: the directory named after the kind, or, for a package that
-/// has no such directory of any kind, the module it is.
-fn conventional_files(root: &Path, sought: Sought) -> Vec<PathBuf> {
-    let directory = root.join(sought.kind().key());
+/// The files of a package without a manifest: those in the directory named after the kind, or, for
+/// a package that has no such directory of any kind, its module.
+fn conventional_files(root: &Path, search_kind: SearchKind) -> Vec<PathBuf> {
+    let directory = root.join(search_kind.kind().key());
     if directory.is_dir() {
-        return files_in(&directory, sought, IgnoreFiles::Honoured);
+        return files_in(&directory, search_kind, IgnoreFiles::Honoured);
     }
     let kinds = ["skills", "prompts", "themes"];
     let is_module = || !kinds.iter().any(|kind| root.join(kind).is_dir());
-    match sought {
-        Sought::Extensions if is_module() => directory::module(root).into_iter().collect(),
+    match search_kind {
+        SearchKind::Extensions if is_module() => directory::module(root).into_iter().collect(),
         _ => Vec::new(),
     }
 }
@@ -358,33 +368,35 @@ fn path_label(path: &Path) -> String {
     format!("path:{}", if stem.is_empty() { "path" } else { stem })
 }
 
-/// The files of a directory that are sought, by name: templates only directly in it, skills also
-/// as `SKILL.md` at any depth, extensions by the rules for them.
-fn files_in(directory: &Path, sought: Sought, ignore_files: IgnoreFiles) -> Vec<PathBuf> {
-    let depth = match sought {
-        Sought::Prompts => Some(1),
-        Sought::Skills => None,
-        Sought::Extensions => return directory::entries(directory),
+/// The files of the kind in a directory, by name: templates only directly in it, skills also as
+/// `SKILL.md` at any depth, extensions by their own rules.
+fn files_in(directory: &Path, search_kind: SearchKind, ignore_files: IgnoreFiles) -> Vec<PathBuf> {
+    let depth = match search_kind {
+        SearchKind::Prompts => Some(1),
+        SearchKind::Skills => None,
+        SearchKind::Extensions => return directory::entries(directory),
     };
     let files = markdown_files(directory, depth, ignore_files);
     files
-        .filter(|file| file.parent() == Some(directory) || is_wanted(file, sought))
+        .filter(|file| file.parent() == Some(directory) || is_wanted(file, search_kind))
         .collect()
 }
 
 /// The files at any depth that a pattern may select.
-fn files_below(directory: &Path, sought: Sought) -> Vec<PathBuf> {
-    match sought {
-        Sought::Extensions => directory::scripts_below(directory),
-        Sought::Prompts | Sought::Skills => markdown_files(directory, None, IgnoreFiles::Honoured)
-            .filter(|file| is_wanted(file, sought))
-            .collect(),
+fn files_below(directory: &Path, search_kind: SearchKind) -> Vec<PathBuf> {
+    match search_kind {
+        SearchKind::Extensions => directory::scripts_below(directory),
+        SearchKind::Prompts | SearchKind::Skills => {
+            markdown_files(directory, None, IgnoreFiles::Honoured)
+                .filter(|file| is_wanted(file, search_kind))
+                .collect()
+        }
     }
 }
 
-/// Whether a Markdown file somewhere below a directory is one.
-fn is_wanted(file: &Path, sought: Sought) -> bool {
-    sought == Sought::Prompts || file.file_name().is_some_and(|name| name == "SKILL.md")
+/// Reports whether a Markdown file somewhere below a directory is of the kind.
+fn is_wanted(file: &Path, search_kind: SearchKind) -> bool {
+    search_kind == SearchKind::Prompts || file.file_name().is_some_and(|name| name == "SKILL.md")
 }
 
 fn markdown_files(

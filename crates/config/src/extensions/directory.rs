@@ -1,8 +1,8 @@
-//! Which files of a directory are extensions.
+//! Finds the extensions in a directory.
 //!
-//! A directory whose `package.json` lists some under `pi.extensions` has exactly those. Otherwise one
-//! with an `index.ts` or `index.js` is one extension. Otherwise, for the directory that is scanned and no
-//! deeper, every script in it is one, and its sub-directories are looked at by the first two rules.
+//! A directory whose `package.json` lists some under `pi.extensions` has exactly those. Otherwise
+//! one with an `index.ts` or `index.js` is one extension. Otherwise every script directly in the
+//! directory is one, and the first two rules apply to its sub-directories.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ pub(crate) fn entries(directory: &Path) -> Vec<PathBuf> {
     own_entries(directory).unwrap_or_else(|| scan(directory))
 }
 
-/// The module a directory is: its `index.ts`, else its `index.js`.
+/// The module of a directory: its `index.ts`, else its `index.js`.
 pub(crate) fn module(directory: &Path) -> Option<PathBuf> {
     let names = ["index.ts", "index.js"].into_iter();
     names
@@ -53,7 +53,7 @@ fn scan(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// What the manifest of a directory lists, as far as it is there.
+/// The existing extensions that the manifest of a directory lists.
 fn listed(directory: &Path) -> Vec<PathBuf> {
     let mut unread = Vec::new();
     let manifest = Manifest::read(directory, &mut unread);
@@ -66,7 +66,7 @@ fn listed(directory: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for path in &list.plain {
         match fs::metadata(path) {
-            // Manifests further down have no say, so that none can lead round in a circle.
+            // Manifests further down are ignored, so that none can lead into a cycle.
             Ok(metadata) if metadata.is_dir() => match module(path) {
                 Some(file) => files.push(file),
                 None => files.extend(scripts_in(path)),
@@ -75,10 +75,10 @@ fn listed(directory: &Path) -> Vec<PathBuf> {
             Err(_) => {}
         }
     }
-    files.retain(|file| list.keeps_listed(file));
+    files.retain(|file| list.includes_listed(file));
     for root in list.search_roots() {
         let below = scripts_below(root).into_iter();
-        files.extend(below.filter(|file| list.selects(file)));
+        files.extend(below.filter(|file| list.includes(file)));
     }
     files
 }
@@ -89,7 +89,7 @@ fn scripts_in(directory: &Path) -> impl Iterator<Item = PathBuf> {
         .map(|(path, _)| path)
 }
 
-/// `*.ts` and `*.js`; declarations hold nothing to run.
+/// Accepts `*.ts` and `*.js`, but not declarations, which contain no code.
 fn is_script(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy());
     name.is_some_and(|name| {

@@ -1,4 +1,4 @@
-//! What a directory's `package.json` says about the resources in it.
+//! The `package.json` of a directory, and the resources it lists.
 
 use std::path::Path;
 
@@ -6,17 +6,16 @@ use serde_json::{Map, Value};
 
 use crate::{Notice, ResourceKind, json_file};
 
-/// The parts of a `package.json` that matter here.
+/// The members of a `package.json` that pinion uses.
 #[derive(Debug, Default)]
 pub(crate) struct Manifest {
-    /// The version it states.
     pub(crate) version: Option<String>,
     /// Its `pi` member: lists of paths by kind.
     pi: Option<Map<String, Value>>,
 }
 
 impl Manifest {
-    /// Reads the manifest of a directory; without one it says nothing.
+    /// Reads the manifest of a directory. Without one the result is empty.
     pub(crate) fn read(directory: &Path, notices: &mut Vec<Notice>) -> Self {
         let mut object = json_file::read(&directory.join("package.json"), notices);
         let version = object.get("version").and_then(Value::as_str);
@@ -28,7 +27,7 @@ impl Manifest {
         Self { version, pi }
     }
 
-    /// Whether it speaks about resources at all; conventional directories count only if not.
+    /// Reports whether it lists resources at all; if so, the conventional directories are ignored.
     pub(crate) fn names_resources(&self) -> bool {
         self.pi.is_some()
     }

@@ -1,4 +1,4 @@
-//! Writes down which packages there are, in the `packages` list of a settings file.
+//! Records packages in the `packages` list of a settings file.
 
 use std::path::{Path, PathBuf};
 
@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::source::{PackageSource, SourceKind};
 use crate::{ConfigError, Dirs, Scope, json_file};
 
-/// Adds a package to the settings, or replaces the entry of the same package and keeps its filters.
-/// Gives the text that was written.
+/// Adds a package to the settings, or replaces the source in the entry of the same package, whose
+/// filters stay. Returns the text that was written.
 pub fn record_package(
     dirs: &Dirs,
     scope: Scope,
@@ -28,8 +28,9 @@ pub fn record_package(
     Ok(text)
 }
 
-/// Takes a package out of the settings. Gives its source as it was written there, if it was there.
-pub fn forget_package(
+/// Removes a package from the settings. Returns its source as it was written there, if it was
+/// there.
+pub fn remove_package(
     dirs: &Dirs,
     scope: Scope,
     source: &PackageSource,
@@ -54,7 +55,7 @@ fn edit(
     scope: Scope,
     change: impl FnOnce(&mut Vec<Value>, IsSame<'_>),
 ) -> Result<(), ConfigError> {
-    let (file, base) = places(dirs, scope);
+    let (file, base) = settings_location(dirs, scope);
     let is_same = |entry: &Value, source: &PackageSource| {
         let entry = source_of(entry);
         let entry = entry.and_then(|text| PackageSource::parse(text, base, &dirs.home).ok());
@@ -90,16 +91,16 @@ fn source_of(entry: &Value) -> Option<&str> {
     entry.as_str().or_else(|| entry.get("source")?.as_str())
 }
 
-/// The settings file of a scope, and what relative paths in it stand in.
-fn places(dirs: &Dirs, scope: Scope) -> (PathBuf, &Path) {
+/// The settings file of a scope, and the directory of its relative paths.
+fn settings_location(dirs: &Dirs, scope: Scope) -> (PathBuf, &Path) {
     match scope {
         Scope::Project => (dirs.project_settings(), &dirs.project_dir),
         Scope::User | Scope::Temporary => (dirs.global_settings(), &dirs.agent_dir),
     }
 }
 
-/// A path is written so that it means the same in the settings: absolute, or relative to `.pi` for what
-/// lies in the project, so that the project can be moved and shared.
+/// The text of a source for the settings file: a path is absolute, or relative to `.pi` if it is in
+/// the project, so that the project can be moved and shared.
 fn settings_text(dirs: &Dirs, scope: Scope, source: &PackageSource) -> Result<String, ConfigError> {
     let SourceKind::Local(path) = source.kind() else {
         return Ok(source.text().to_owned());

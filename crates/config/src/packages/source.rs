@@ -1,4 +1,4 @@
-//! Where a package comes from: the text of a `packages` entry or of `-e`, understood.
+//! The source of a package: parses the text of a `packages` entry or of `-e`.
 //!
 //! | text | meaning |
 //! |---|---|
@@ -10,14 +10,12 @@ use std::path::{Path, PathBuf};
 
 use crate::{Dirs, Scope, paths};
 
-/// The source of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PackageSource {
     text: String,
     kind: SourceKind,
 }
 
-/// What kind of place a package comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SourceKind {
     /// The npm registry.
@@ -36,18 +34,18 @@ pub enum SourceKind {
 /// A git repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitSource {
-    /// What `git clone` is given.
+    /// The argument of `git clone`.
     pub url: String,
-    /// The machine it is on.
     pub host: String,
-    /// Its place on that machine, without `.git`.
+    /// The path on the host, without `.git`.
     pub path: String,
     /// A branch, a tag or a commit; pins the package.
     pub reference: Option<String>,
 }
 
 impl PackageSource {
-    /// Understands `text`, whose relative paths stand in `base`. The error says what is wrong with it.
+    /// Parses `text`, whose relative paths are relative to `base`. The error describes what is
+    /// wrong with it.
     pub fn parse(text: &str, base: &Path, home: &Path) -> Result<Self, String> {
         let text = text.trim();
         let kind = if let Some(spec) = text.strip_prefix("npm:") {
@@ -73,12 +71,11 @@ impl PackageSource {
         &self.text
     }
 
-    /// What it means.
     pub fn kind(&self) -> &SourceKind {
         &self.kind
     }
 
-    /// The same for two sources of one package, whatever their versions.
+    /// A text that is equal for two sources of one package, regardless of their versions.
     pub fn identity(&self) -> String {
         match &self.kind {
             SourceKind::Npm { name, .. } => format!("npm:{name}"),
@@ -87,7 +84,7 @@ impl PackageSource {
         }
     }
 
-    /// Whether it asks for one version, so that an update leaves it alone.
+    /// Reports whether it names one version, which updates do not change.
     pub fn is_pinned(&self) -> bool {
         match &self.kind {
             SourceKind::Npm { version, .. } => version.is_some(),
@@ -96,8 +93,9 @@ impl PackageSource {
         }
     }
 
-    /// Where it is installed: ours to write and to remove. `None` for a package that stays where it is.
-    pub fn install_place(&self, dirs: &Dirs, scope: Scope) -> Option<PathBuf> {
+    /// The directory pinion installs it to and removes it from. `None` for a package that stays
+    /// where it is.
+    pub fn install_directory(&self, dirs: &Dirs, scope: Scope) -> Option<PathBuf> {
         let base = match scope {
             Scope::Project => &dirs.project_dir,
             Scope::User | Scope::Temporary => &dirs.agent_dir,
@@ -109,20 +107,21 @@ impl PackageSource {
         }
     }
 
-    /// Where it is: its own place, the place it was installed to, or npm's directory of global packages.
+    /// The directory of the package: a local path, the directory it was installed to, or npm's
+    /// directory of global packages.
     pub fn locate(&self, dirs: &Dirs, scope: Scope) -> Option<PathBuf> {
         if let SourceKind::Local(path) = &self.kind {
             return path.exists().then(|| path.clone());
         }
-        let own = self.install_place(dirs, scope);
-        if let Some(place) = own.filter(|place| place.is_dir()) {
-            return Some(place);
+        let own = self.install_directory(dirs, scope);
+        if let Some(directory) = own.filter(|directory| directory.is_dir()) {
+            return Some(directory);
         }
         match &self.kind {
             SourceKind::Npm { name, .. } if scope != Scope::Project => {
                 let roots = global_npm_roots(&dirs.home).into_iter();
-                let mut places = roots.map(|root| root.join(name));
-                places.find(|place| place.is_dir())
+                let mut directories = roots.map(|root| root.join(name));
+                directories.find(|directory| directory.is_dir())
             }
             _ => None,
         }
@@ -137,7 +136,7 @@ fn parse_npm(spec: &str) -> Result<SourceKind, String> {
     };
     let parts: Vec<&str> = name[scoped..].split('/').collect();
     if parts.len() != scoped + 1 || !parts.iter().all(|part| is_plain_name(part)) {
-        return Err("after npm: stands a package name such as name or @scope/name".into());
+        return Err("npm: must be followed by a package name such as name or @scope/name".into());
     }
     Ok(SourceKind::Npm {
         name: name.to_owned(),
@@ -147,7 +146,7 @@ fn parse_npm(spec: &str) -> Result<SourceKind, String> {
     })
 }
 
-/// A name that stays inside the directory it is joined to.
+/// Reports whether a name stays inside the directory it is joined to.
 fn is_plain_name(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.~".contains(c);
     !name.is_empty() && !name.starts_with('.') && name.chars().all(plain)
@@ -155,7 +154,7 @@ fn is_plain_name(name: &str) -> bool {
 
 const PROTOCOLS: &[&str] = &["https://", "http://", "ssh://", "git://"];
 
-/// What follows `git:`, or all of a text that can only be a repository.
+/// The text after `git:`, or all of a text that can only be a repository.
 fn git_spec(text: &str) -> Option<&str> {
     let is_url = PROTOCOLS.iter().any(|protocol| text.starts_with(protocol));
     if is_url || text.starts_with("git@") {
@@ -194,12 +193,12 @@ fn parse_git(spec: &str, base: &Path, home: &Path) -> Result<GitSource, String> 
         )
     };
     let path = path.trim_matches('/').trim_end_matches(".git").to_owned();
-    let is_place = |text: &str| {
+    let is_path = |text: &str| {
         let mut names = text.split('/');
         names.all(|name| !matches!(name, "" | "." | "..") && !name.contains('\\'))
     };
-    if !is_place(&host) || host.contains('/') || !is_place(&path) || url.starts_with('-') {
-        return Err("after git: stands a repository such as host/owner/name".into());
+    if !is_path(&host) || host.contains('/') || !is_path(&path) || url.starts_with('-') {
+        return Err("git: must be followed by a repository such as host/owner/name".into());
     }
     if reference.is_some_and(|reference| reference.starts_with('-')) {
         return Err("a branch, tag or commit does not begin with -".into());
@@ -218,12 +217,12 @@ fn scp_address(address: &str) -> Option<(&str, &str)> {
     (!machine.contains('/')).then_some((machine, path))
 }
 
-/// Splits `@ref` or `#ref` off, which stand behind the last name of the address.
+/// Splits off `@ref` or `#ref`, which follow the last name of the address.
 fn split_reference(spec: &str) -> (&str, Option<&str>) {
     if let Some((address, reference)) = spec.split_once('#') {
         return (address, Some(reference).filter(|text| !text.is_empty()));
     }
-    // What stands before the first name of the path may hold a user's `@` of its own.
+    // The text before the first name of the path may contain the `@` of a user.
     let path = match spec.find("://") {
         Some(at) => spec[at + 3..].find('/').map(|slash| at + 3 + slash),
         None => spec.find(['/', ':']),
@@ -237,7 +236,7 @@ fn split_reference(spec: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Where `npm install --global` puts packages, by what can be known without asking npm.
+/// The directories of `npm install --global`, as far as they are known without running npm.
 fn global_npm_roots(home: &Path) -> Vec<PathBuf> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     let prefixes = ["npm_config_prefix", "NPM_CONFIG_PREFIX"];
@@ -365,13 +364,13 @@ mod tests {
             (name == "HOME").then(|| "/home/u".into())
         });
         let npm = parse("npm:@me/tools").unwrap();
-        let place = npm.install_place(&dirs, Scope::User).unwrap();
+        let directory = npm.install_directory(&dirs, Scope::User).unwrap();
         assert_eq!(
-            place,
+            directory,
             Path::new("/home/u/.pi/agent/npm/node_modules/@me/tools")
         );
         let git = parse("git:host.org/o/r").unwrap();
-        let place = git.install_place(&dirs, Scope::Project).unwrap();
-        assert_eq!(place, Path::new("/project/.pi/git/host.org/o/r"));
+        let directory = git.install_directory(&dirs, Scope::Project).unwrap();
+        assert_eq!(directory, Path::new("/project/.pi/git/host.org/o/r"));
     }
 }

@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 
 use crate::Notice;
 
-/// What a value must be.
+/// The required type of a value.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Kind {
+pub(crate) enum ValueType {
     Switch,
     /// A number that is not negative.
     Count,
@@ -18,15 +18,15 @@ pub(crate) enum Kind {
     TextList,
     /// Strings or objects.
     Sources,
-    Members(&'static [(&'static str, Kind)]),
-    /// An object that its reader checks: leaving out what is wrong with it would be no better.
+    Members(&'static [(&'static str, ValueType)]),
+    /// An object that its reader checks as a whole: a part of it alone could have another effect.
     Checked,
 }
 
-use Kind::{Checked, Count, Level, Members, Sources, Switch, Text, TextList};
+use ValueType::{Checked, Count, Level, Members, Sources, Switch, Text, TextList};
 
 /// Every known key. Unknown ones stay in the settings, because extensions may read them.
-const KEYS: &[(&str, Kind)] = &[
+const KEYS: &[(&str, ValueType)] = &[
     ("defaultProvider", Text),
     ("defaultModel", Text),
     ("defaultThinkingLevel", Level),
@@ -80,7 +80,7 @@ const KEYS: &[(&str, Kind)] = &[
         Members(&[("connectMs", Count), ("idleMs", Count), ("totalMs", Count)]),
     ),
     ("tools", Members(&[("timeoutSeconds", Count)])),
-    // Only what forbids more is taken from a project.
+    // From a project only stricter rules are used.
     ("approvals", Checked),
     ("steeringDelivery", Text),
     ("shellPath", Text),
@@ -118,7 +118,7 @@ const KEYS: &[(&str, Kind)] = &[
     ("lastChangelogVersion", Text),
 ];
 
-impl Kind {
+impl ValueType {
     fn noun(self) -> &'static str {
         match self {
             Switch => "true or false",
@@ -131,8 +131,8 @@ impl Kind {
         }
     }
 
-    /// `null` fits everywhere: it means "as if it were not there".
-    fn fits(self, value: &Value) -> bool {
+    /// `null` is valid everywhere: it means that the key is absent.
+    fn accepts(self, value: &Value) -> bool {
         match (self, value) {
             (_, Value::Null) | (Checked, _) => true,
             (Switch, value) => value.is_boolean(),
@@ -151,7 +151,7 @@ impl Kind {
     }
 }
 
-/// A number that is not negative; fractions are cut off, as `16384.0` is a number like any other.
+/// A number that is not negative. Fractions are cut off: some programs write `16384.0`.
 pub(crate) fn as_count(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| {
         let number = value.as_f64()?;
@@ -159,36 +159,43 @@ pub(crate) fn as_count(value: &Value) -> Option<u64> {
     })
 }
 
-/// Takes out every known key of the wrong type, with a notice that names it.
-pub(crate) fn drop_misfits(layer: &mut Map<String, Value>, file: &Path, notices: &mut Vec<Notice>) {
-    drop_from(layer, "", KEYS, file, notices);
+/// Removes every known key of the wrong type, with a notice that names it.
+pub(crate) fn remove_invalid(
+    layer: &mut Map<String, Value>,
+    file: &Path,
+    notices: &mut Vec<Notice>,
+) {
+    remove_invalid_in(layer, "", KEYS, file, notices);
 }
 
-fn drop_from(
+fn remove_invalid_in(
     object: &mut Map<String, Value>,
     prefix: &str,
-    known: &[(&str, Kind)],
+    known: &[(&str, ValueType)],
     file: &Path,
     notices: &mut Vec<Notice>,
 ) {
     object.retain(|name, value| {
-        let Some(kind) = kind_of(name, known) else {
+        let Some(value_type) = type_of(name, known) else {
             return true;
         };
-        if !kind.fits(value) {
-            let message = format!("{prefix}{name} must be {}; it is ignored", kind.noun());
+        if !value_type.accepts(value) {
+            let message = format!(
+                "{prefix}{name} must be {}; it is ignored",
+                value_type.noun()
+            );
             notices.push(Notice::about(file, "wrong_type", message));
             return false;
         }
-        if let (Members(members), Value::Object(inner)) = (kind, value) {
+        if let (Members(members), Value::Object(inner)) = (value_type, value) {
             let prefix = format!("{prefix}{name}.");
-            drop_from(inner, &prefix, members, file, notices);
+            remove_invalid_in(inner, &prefix, members, file, notices);
         }
         true
     });
 }
 
-fn kind_of(name: &str, known: &[(&str, Kind)]) -> Option<Kind> {
+fn type_of(name: &str, known: &[(&str, ValueType)]) -> Option<ValueType> {
     let entry = known.iter().find(|(key, _)| *key == name);
-    entry.map(|&(_, kind)| kind)
+    entry.map(|&(_, value_type)| value_type)
 }

@@ -1,8 +1,8 @@
-//! Keys that had another name or shape once. Applied to what was read, never to the file.
+//! Keys with an old name or form. The conversion applies to the loaded values, never to the file.
 
 use serde_json::{Map, Value};
 
-/// Gives old keys their present name; a present key always wins over its old form.
+/// Renames old keys; a present key overrides its old form.
 pub(crate) fn migrate(layer: &mut Map<String, Value>) {
     if let Some(mode) = layer.shift_remove("queueMode") {
         layer.entry("steeringMode").or_insert(mode);

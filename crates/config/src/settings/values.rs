@@ -1,37 +1,35 @@
-//! Groups of settings as their readers want them: plain values, defaults filled in.
+//! Groups of settings for their readers: plain values with the defaults filled in.
 
-/// When and how much of a long conversation is summarised.
+/// Automatic summaries of long conversations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Compaction {
-    /// Without being asked.
+    /// Compact without a request.
     pub enabled: bool,
-    /// Tokens kept free for the next answer.
+    /// Tokens reserved for the next answer.
     pub reserve_tokens: u64,
-    /// Tokens of recent messages that stay as they are.
+    /// Tokens of recent messages that stay unchanged.
     pub keep_recent_tokens: u64,
 }
 
-/// How a branch that is left gets summarised.
+/// Summaries of branches that the user leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BranchSummary {
-    /// Tokens kept free for the summary.
+    /// Tokens reserved for the summary.
     pub reserve_tokens: u64,
-    /// Do not ask, do not summarise.
+    /// Neither prompt for a summary nor make one.
     pub skip_prompt: bool,
 }
 
-/// How failed requests are repeated.
+/// Repetition of failed requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
-    /// Repeat at all.
     pub enabled: bool,
-    /// How often.
     pub max_retries: u64,
-    /// First pause; doubles each time.
+    /// The first delay; doubles each time.
     pub base_delay_ms: u64,
-    /// A server that asks for a longer pause than this makes the request fail.
+    /// A request fails if its server requests a longer delay.
     pub max_delay_ms: u64,
-    /// Below the agent, in the HTTP layer.
+    /// Retries below the agent, in the HTTP layer.
     pub provider: ProviderRetry,
 }
 
@@ -40,15 +38,14 @@ pub struct Retry {
 pub struct ProviderRetry {
     /// Limit for one request.
     pub timeout_ms: Option<u64>,
-    /// How often a request is sent again.
     pub max_retries: Option<u64>,
 }
 
-/// What happens to images.
+/// The handling of images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Images {
-    /// Shrink large ones.
+    /// Shrink large images.
     pub auto_resize: bool,
-    /// Never send any.
+    /// Never send images.
     pub block_images: bool,
 }

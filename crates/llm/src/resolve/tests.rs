@@ -151,7 +151,7 @@ fn a_hint_suggests_nothing_that_cannot_work() {
         let model = registry.candidates_of(provider).next().unwrap().to_model();
         let error = registry.check_credentials(&model).unwrap_err().to_string();
         assert!(error.contains(needed), "{error}");
-        assert!(error.contains("does not speak"), "{error}");
+        assert!(error.contains("does not support"), "{error}");
         for useless in ["AWS_", "auth.json", "RADIUS_"] {
             assert!(!error.contains(useless), "{error}");
         }

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use pinion_config::{
     Dirs, Package, PackageContents, PackageSource, ProjectTrust, Scope, Settings, Trust, TrustFlag,
-    forget_package, list_packages,
+    list_packages, remove_package,
 };
 use serde_json::json;
 
@@ -173,7 +173,7 @@ fn count(contents: &PackageContents) -> String {
 fn remove(dirs: &Dirs, text: &str, arguments: &Arguments) -> Result<ExitCode, Failure> {
     let source = parse(dirs, text)?;
     let scope = arguments.scope();
-    let Some(written) = forget_package(dirs, scope, &source).map_err(failed)? else {
+    let Some(written) = remove_package(dirs, scope, &source).map_err(failed)? else {
         let (other, flag) = match scope {
             Scope::Project => (Scope::User, "without --local"),
             Scope::User | Scope::Temporary => (Scope::Project, "with --local"),
@@ -191,7 +191,7 @@ fn remove(dirs: &Dirs, text: &str, arguments: &Arguments) -> Result<ExitCode, Fa
         )));
     };
     if let Some(place) = source
-        .install_place(dirs, scope)
+        .install_directory(dirs, scope)
         .filter(|place| place.is_dir())
     {
         fs::remove_dir_all(&place).map_err(|error| {
@@ -241,7 +241,7 @@ fn update(dirs: &Dirs, text: Option<&str>, arguments: &Arguments) -> Result<Exit
 
 fn update_one(dirs: &Dirs, package: &Package, network: Network) -> Result<String, Failure> {
     let source = &package.source;
-    let place = source.install_place(dirs, package.scope);
+    let place = source.install_directory(dirs, package.scope);
     if place.is_none() {
         return Ok(String::new());
     }

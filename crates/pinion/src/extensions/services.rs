@@ -232,7 +232,7 @@ impl Services for ProgramServices {
     }
 
     fn reload(&self) {
-        self.ground.resources.forget();
+        self.ground.resources.invalidate();
     }
 }
 

@@ -69,7 +69,7 @@ pub(super) fn install(
     };
     let contents = PackageContents::of(&source, &ready);
     require_contents(&source, &contents)?;
-    let Some(place) = source.install_place(dirs, scope) else {
+    let Some(place) = source.install_directory(dirs, scope) else {
         return Err(Failure::failed(
             "Error: this package has no place to be installed to.",
         ));
