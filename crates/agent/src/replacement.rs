@@ -7,7 +7,7 @@ use std::time::Duration;
 use pinion_session::{
     Entry, NewEntry, NewSession, Notice, Opened, Role, SessionError, Store, UnsavedSession, export,
 };
-use pinion_tools::{NoResult, in_node_words, run_blocking};
+use pinion_tools::{BlockingError, node_error_text, run_blocking};
 use tokio_util::sync::CancellationToken;
 
 use crate::core::Core;
@@ -275,7 +275,7 @@ impl Core {
             .map_err(EngineError::Export)?
             .map_err(|error| match error {
                 SessionError::Io { source, path, .. } => {
-                    EngineError::Export(in_node_words(&source, "open", &path))
+                    EngineError::Export(node_error_text(&source, "open", &path))
                 }
                 other => other.into(),
             })?;
@@ -319,7 +319,9 @@ async fn save(unsaved: UnsavedSession, cancel: &CancellationToken) -> Result<Sto
     let saving = move || (!cancelled.is_cancelled()).then(|| unsaved.save());
     match file_work(cancel, saving).await? {
         Some(saved) => Ok(saved?),
-        None => Err(EngineError::NotReplaced(NoResult::Cancelled.to_string())),
+        None => Err(EngineError::NotReplaced(
+            BlockingError::Cancelled.to_string(),
+        )),
     }
 }
 

@@ -16,7 +16,7 @@ pub struct Notice {
     pub path: Option<PathBuf>,
     /// Line and column, both from 1.
     pub position: Option<(usize, usize)>,
-    /// What happened and what to do.
+    /// The problem and the remedy.
     pub message: String,
 }
 

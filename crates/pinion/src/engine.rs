@@ -280,7 +280,7 @@ enum Ways {
 
 fn for_tools(shell: &ToolSettings, ways: Ways) -> ToolSettings {
     ToolSettings {
-        tells_beginning: ways == Ways::Later,
+        send_start_update: ways == Ways::Later,
         ..shell.clone()
     }
 }

@@ -1,4 +1,4 @@
-//! Reading validated arguments, and writing the schemas they were validated against.
+//! Reads validated arguments, and writes the schemas they were validated against.
 
 use serde_json::{Map, Value, json};
 
@@ -51,7 +51,7 @@ pub(crate) fn number(arguments: &Value, name: &str) -> Option<f64> {
 
 /// A count that may be left out; fractions and signs are cut off.
 pub(crate) fn count(arguments: &Value, name: &str) -> Option<usize> {
-    // A float-to-integer cast saturates, which is what a count wants.
+    // A float-to-integer cast saturates, which is right for a count.
     number(arguments, name).map(|number| number as usize)
 }
 

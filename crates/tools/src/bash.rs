@@ -1,4 +1,4 @@
-//! The bash tool, and the same for commands that the user runs without the model.
+//! The bash tool, and commands that the user runs without the model.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,6 @@ use crate::shell::{Follower, ShellOptions, ShellOutcome, run_shell};
 use crate::truncate::{MAX_BYTES, MAX_LINES, TruncatedBy, Truncation, format_size};
 use crate::{Tool, ToolContext, ToolError, ToolOutput, ToolSettings, arguments, coerce};
 
-/// Runs a shell command.
 #[derive(Debug)]
 pub(crate) struct Bash {
     spec: ToolSpec,
@@ -55,7 +54,7 @@ impl Bash {
             timeout: seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
             follower: None,
         };
-        if self.settings.tells_beginning {
+        if self.settings.send_start_update {
             (context.updates)(ToolOutput::default());
         }
         let progress = Mutex::new(Progress {
@@ -100,7 +99,7 @@ impl Tool for Bash {
     }
 }
 
-/// Output so far, shown at once the first time and then now and again.
+/// Sends the output so far: the first time at once, then at intervals.
 struct Progress<'a> {
     output: Output,
     context: &'a ToolContext,
@@ -188,7 +187,7 @@ fn result(
     Err(ToolError(text))
 }
 
-/// Tells the model what it does not see, and where that is.
+/// Describes to the model which part of the output is missing, and the file that has all of it.
 fn notice(output: &Output, tail: &Truncation) -> String {
     let total = tail.total_lines;
     let shown = if tail.last_line_partial {
@@ -211,23 +210,23 @@ fn notice(output: &Output, tail: &Truncation) -> String {
     }
 }
 
-/// What became of a command that the user ran.
+/// The result of a command that the user ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BashOutcome {
-    /// The end of what it printed, as plain text.
+    /// The end of its output, as plain text.
     pub output: String,
     /// Absent if it was killed.
     pub exit_code: Option<i32>,
-    /// It was killed.
+    /// The command was killed.
     pub cancelled: bool,
-    /// `output` is not all of it.
+    /// `output` is only a part.
     pub truncated: bool,
-    /// A file with all of it, if `output` is not.
+    /// A file with the whole output, if `output` is only a part.
     pub full_output_path: Option<String>,
 }
 
-/// Runs a command for the user rather than the model: plain text, no notices, an exit code is no error.
-/// `follower` is told all of what it prints, as it does.
+/// Runs a command for the user rather than the model: plain text, no notices, and an exit code is
+/// not an error. `follower` receives all output as it is printed.
 pub async fn user_bash(
     command: &str,
     cwd: &Path,

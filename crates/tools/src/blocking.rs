@@ -17,7 +17,7 @@ static THREADS: Semaphore = Semaphore::const_new(MAX_THREADS);
 
 /// Work that has no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NoResult {
+pub enum BlockingError {
     /// It was cancelled. Its thread may still be busy.
     #[error("Operation aborted")]
     Cancelled,
@@ -28,26 +28,27 @@ pub enum NoResult {
 
 /// Runs `work` on a thread of its own and waits for its result until `cancel` fires.
 ///
-/// `work` should look at `cancel` itself before it changes anything: it goes on when the caller no longer waits.
+/// `work` should check `cancel` before it changes anything: it continues when the caller no longer
+/// waits.
 pub async fn run_blocking<T: Send + 'static>(
     cancel: &CancellationToken,
     work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, NoResult> {
+) -> Result<T, BlockingError> {
     let done = async {
-        let permit = THREADS.acquire().await.map_err(|_| NoResult::Failed)?;
+        let permit = THREADS.acquire().await.map_err(|_| BlockingError::Failed)?;
         let (sender, receiver) = oneshot::channel();
         let thread = std::thread::Builder::new().name("file-work".into());
         let started = thread.spawn(move || {
             let _permit = permit;
-            // The caller may be gone.
+            // The caller may have stopped waiting.
             let _ = sender.send(work());
         });
-        drop(started.map_err(|_| NoResult::Failed)?);
-        receiver.await.map_err(|_| NoResult::Failed)
+        drop(started.map_err(|_| BlockingError::Failed)?);
+        receiver.await.map_err(|_| BlockingError::Failed)
     };
     tokio::select! {
         biased;
-        () = cancel.cancelled() => Err(NoResult::Cancelled),
+        () = cancel.cancelled() => Err(BlockingError::Cancelled),
         done = done => done,
     }
 }
@@ -60,8 +61,8 @@ pub(crate) async fn run<T: Send + 'static>(
     run_blocking(cancel, work).await?
 }
 
-impl From<NoResult> for ToolError {
-    fn from(reason: NoResult) -> Self {
+impl From<BlockingError> for ToolError {
+    fn from(reason: BlockingError) -> Self {
         Self(reason.to_string())
     }
 }
@@ -73,8 +74,8 @@ mod tests {
 
     use super::*;
 
-    /// Opening a FIFO for reading blocks in the kernel until somebody opens it for writing, like a file on a mount whose
-    /// server does not answer.
+    /// Opening a FIFO for reading blocks in the kernel until it is opened for writing, like a file
+    /// on a mount whose server does not answer.
     fn stuck(dir: &tempfile::TempDir) -> impl FnOnce() -> Result<(), ToolError> + use<> {
         let path = dir.path().join("fifo");
         if !path.exists() {
@@ -103,7 +104,7 @@ mod tests {
         for result in results {
             assert_eq!(result, Err(ToolError::aborted()));
         }
-        // Lets the threads go.
+        // Releases the threads.
         drop(
             File::options()
                 .read(true)
@@ -116,6 +117,6 @@ mod tests {
     async fn a_panic_is_a_failure() {
         let work = || -> u8 { std::panic::resume_unwind(Box::new(())) };
         let result = run_blocking(&CancellationToken::new(), work).await;
-        assert_eq!(result, Err(NoResult::Failed));
+        assert_eq!(result, Err(BlockingError::Failed));
     }
 }

@@ -1,4 +1,4 @@
-//! JSON Schema's types: what is one, and what can be turned into one without guessing.
+//! JSON Schema's types: checks values, and converts them where the conversion is unambiguous.
 
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
@@ -7,7 +7,7 @@ use serde_json::{Number, Value};
 /// Integers up to here are exact in JavaScript; a coerced number below it is written without a point.
 const MAX_SAFE_INTEGER: f64 = 9_007_199_254_740_991.0;
 
-/// Whether `value` is of the schema type `kind`. Unknown types accept everything.
+/// Reports whether `value` is of the schema type `kind`. Unknown types accept everything.
 pub(crate) fn is(kind: &str, value: &Value) -> bool {
     match kind {
         "string" => value.is_string(),
@@ -21,7 +21,7 @@ pub(crate) fn is(kind: &str, value: &Value) -> bool {
     }
 }
 
-/// `value` turned into `kind`, if that is what a careful reader would understand.
+/// `value` converted to `kind`; `None` if the conversion is ambiguous.
 pub(crate) fn to(kind: &str, value: &Value) -> Option<Value> {
     match kind {
         "string" => match value {
@@ -60,7 +60,7 @@ fn to_number(value: &Value) -> Option<f64> {
         Value::String(text) => {
             let text = text.trim();
             let digit = |byte: u8| byte.is_ascii_digit();
-            // Rust also reads `inf` and `nan`, which no model means by a number.
+            // Rust also parses `inf` and `nan`, which models do not mean as numbers.
             if !text.bytes().any(digit) {
                 return None;
             }
@@ -86,8 +86,8 @@ pub(crate) fn number_text(number: &Number) -> String {
     }
 }
 
-/// Whether `text` is certain not to match. A pattern we cannot read (JavaScript has look-around) is let
-/// through.
+/// Reports whether `text` certainly does not match. A pattern that Rust cannot compile (JavaScript
+/// has look-around) accepts everything.
 pub(crate) fn mismatches(pattern: &str, text: &str) -> bool {
     RegexMatcher::new(pattern)
         .is_ok_and(|matcher| matcher.is_match(text.as_bytes()).is_ok_and(|found| !found))

@@ -1,13 +1,13 @@
-//! UTF-8 out of bytes that arrive in pieces. What is not UTF-8 becomes U+FFFD.
+//! Decodes UTF-8 from bytes that arrive in pieces. Invalid bytes become U+FFFD.
 
-/// Holds back a character that is still incomplete.
+/// Holds back an incomplete character.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
     pending: Vec<u8>,
 }
 
 impl Decoder {
-    /// Appends to `out` what `bytes` completes.
+    /// Appends the characters that `bytes` completes to `out`.
     pub fn push(&mut self, bytes: &[u8], out: &mut String) {
         let joined;
         let bytes = if self.pending.is_empty() {
@@ -29,7 +29,7 @@ impl Decoder {
         }
     }
 
-    /// Nothing more comes: an incomplete character is a broken one.
+    /// Ends the text: an incomplete character is an invalid one.
     pub fn finish(&mut self, out: &mut String) {
         if !std::mem::take(&mut self.pending).is_empty() {
             out.push(char::REPLACEMENT_CHARACTER);
@@ -37,7 +37,7 @@ impl Decoder {
     }
 }
 
-/// Whether more bytes could make `tail` a character.
+/// Reports whether more bytes could complete `tail` to a character.
 fn is_incomplete(tail: &[u8]) -> bool {
     !tail.is_empty() && std::str::from_utf8(tail).is_err_and(|error| error.error_len().is_none())
 }

@@ -1,4 +1,4 @@
-//! The diff people see after an edit: numbered lines, four lines of context.
+//! The diff that people see after an edit: numbered lines, four lines of context.
 //!
 //! It is for reading only; it cannot be applied as a patch.
 
@@ -7,11 +7,11 @@ use std::time::Duration;
 use similar::{Algorithm, DiffOp, DiffTag};
 
 /// Lines shown on each side of a change.
-const CONTEXT: usize = 4;
-/// After this long, a coarser diff is good enough.
-const PATIENCE: Duration = Duration::from_millis(500);
+const CONTEXT_LINES: usize = 4;
+/// Time after which a coarser diff is computed, so that large files do not delay the answer.
+const DIFF_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// A diff and where it starts.
+/// A diff and its first line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Diff {
     pub text: String,
@@ -19,11 +19,11 @@ pub(crate) struct Diff {
     pub first_changed_line: Option<usize>,
 }
 
-/// What changed between two texts with LF line ends.
+/// The differences between two texts with LF line ends.
 pub(crate) fn lines(old: &str, new: &str) -> Diff {
     let old_lines: Vec<&str> = old.split_inclusive('\n').collect();
     let new_lines: Vec<&str> = new.split_inclusive('\n').collect();
-    let deadline = std::time::Instant::now() + PATIENCE;
+    let deadline = std::time::Instant::now() + DIFF_TIMEOUT;
     let ops = similar::capture_diff_slices_deadline(
         Algorithm::Myers,
         &old_lines,
@@ -31,7 +31,7 @@ pub(crate) fn lines(old: &str, new: &str) -> Diff {
         Some(deadline),
     );
     let numbered = old.split('\n').count().max(new.split('\n').count());
-    let mut page = Page {
+    let mut page = DiffRows {
         width: numbered.to_string().len(),
         rows: Vec::new(),
     };
@@ -67,12 +67,12 @@ pub(crate) fn lines(old: &str, new: &str) -> Diff {
     }
 }
 
-struct Page {
+struct DiffRows {
     width: usize,
     rows: Vec<String>,
 }
 
-impl Page {
+impl DiffRows {
     fn row(&mut self, marker: char, index: usize, line: &str) {
         let line = line.strip_suffix('\n').unwrap_or(line);
         self.rows
@@ -86,8 +86,8 @@ impl Page {
     /// Unchanged lines: those near a change, and an ellipsis for the others.
     fn context(&mut self, op: DiffOp, lines: &[&str], after_change: bool, before_change: bool) {
         let range = op.old_range();
-        let head = if after_change { CONTEXT } else { 0 };
-        let tail = if before_change { CONTEXT } else { 0 };
+        let head = if after_change { CONTEXT_LINES } else { 0 };
+        let tail = if before_change { CONTEXT_LINES } else { 0 };
         if range.len() <= head + tail {
             range.for_each(|index| self.row(' ', index, lines[index]));
         } else if head + tail > 0 {
@@ -138,7 +138,7 @@ mod tests {
         );
     }
 
-    /// Rebuilds the new text from the old one and the diff, trusting nothing but the rows.
+    /// Rebuilds the new text from the old one and the rows of the diff.
     fn apply(old: &[&str], rows: &str) -> Vec<String> {
         let mut out = Vec::new();
         let mut next = 0;

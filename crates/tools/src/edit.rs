@@ -1,7 +1,7 @@
 //! The edit tool: exact replacements in one file.
 //!
-//! Published with `oldText` and `newText`; a list of `edits` (also as JSON text) is accepted as well.
-//! What to replace where is decided in `replacement.rs`.
+//! Its schema has `oldText` and `newText`; a list of `edits` (also as JSON text) is accepted as
+//! well. `replacement.rs` finds and replaces the texts.
 
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
@@ -13,15 +13,15 @@ use pinion_message::{Block, ToolSpec};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::replacement::{self, Edit, Request};
+use crate::replacement::{self, Edit, EditRequest};
 use crate::{
-    Tool, ToolContext, ToolError, ToolOutput, arguments, diff, encoding, fault, path, store,
+    Tool, ToolContext, ToolError, ToolOutput, arguments, diff, encoding, file_changes, node_error,
+    path,
 };
 
 /// The largest file that can be edited, in bytes. An edit takes several times that much memory.
-const MAX_FILE: u64 = 32 << 20;
+const MAX_FILE_BYTES: u64 = 32 << 20;
 
-/// Replaces text that occurs exactly once.
 #[derive(Debug)]
 pub(crate) struct EditFile {
     spec: ToolSpec,
@@ -91,7 +91,7 @@ impl Tool for EditFile {
             // A child, so that dropping the call stops the thread before it changes anything.
             let cancel = context.cancel.child_token();
             let _ends_with_call = cancel.clone().drop_guard();
-            store::change(&path, &context.cancel, move || {
+            file_changes::change(&path, &context.cancel, move || {
                 apply(&file, &request, &cancel)
             })
             .await
@@ -100,7 +100,7 @@ impl Tool for EditFile {
     }
 }
 
-/// The arguments with `edits` as a list holding every replacement asked for; `None` if there is no such
+/// The arguments with `edits` as a list of all replacements of the call; `None` if there is no such
 /// list.
 fn with_edit_list(arguments: &Value) -> Option<Value> {
     let edits = match arguments.get("edits")? {
@@ -121,7 +121,7 @@ fn with_edit_list(arguments: &Value) -> Option<Value> {
     Some(Value::Object(arguments))
 }
 
-fn request(arguments: &Value, name: &str) -> Result<Request, ToolError> {
+fn request(arguments: &Value, name: &str) -> Result<EditRequest, ToolError> {
     let edit = |value: &Value| -> Result<Edit, ToolError> {
         Ok(Edit::new(
             arguments::text(value, "oldText")?,
@@ -132,13 +132,13 @@ fn request(arguments: &Value, name: &str) -> Result<Request, ToolError> {
         Some(list) if list.is_empty() => Err(ToolError(
             "Edit tool input is invalid. edits must contain at least one replacement.".into(),
         )),
-        Some(list) => Request::list(name, list.iter().map(edit).collect::<Result<_, _>>()?),
-        None => Request::single(name, edit(arguments)?),
+        Some(list) => EditRequest::list(name, list.iter().map(edit).collect::<Result<_, _>>()?),
+        None => EditRequest::single(name, edit(arguments)?),
     }
 }
 
-/// What the edit tool makes of a file whose content is `bytes`, wherever that came from: the new
-/// content, and what the call returns. `arguments` are those of a call.
+/// Applies the edit tool to the content of a file from any source. Returns the new content and the
+/// result of the call. `arguments` are those of a call.
 pub fn edit_bytes(bytes: &[u8], arguments: &Value) -> Result<(Vec<u8>, ToolOutput), ToolError> {
     let arguments = with_edit_list(arguments).unwrap_or_else(|| arguments.clone());
     let request = request(&arguments, arguments::text(&arguments, "path")?)?;
@@ -147,17 +147,17 @@ pub fn edit_bytes(bytes: &[u8], arguments: &Value) -> Result<(Vec<u8>, ToolOutpu
 
 fn apply(
     path: &Path,
-    request: &Request,
+    request: &EditRequest,
     cancel: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
     let raw = read(path, &request.path)?;
     let (content, output) = change(&raw, request)?;
     drop(raw);
-    store::replace(path, &content, cancel)?;
+    file_changes::replace(path, &content, cancel)?;
     Ok(output)
 }
 
-fn change(raw: &str, request: &Request) -> Result<(Vec<u8>, ToolOutput), ToolError> {
+fn change(raw: &str, request: &EditRequest) -> Result<(Vec<u8>, ToolOutput), ToolError> {
     let change = replacement::apply(raw, request)?;
     let diff = diff::lines(&change.before, &change.after);
     let mut details = json!({"diff": encoding::shown(diff.text)});
@@ -173,18 +173,18 @@ fn change(raw: &str, request: &Request) -> Result<(Vec<u8>, ToolOutput), ToolErr
 }
 
 fn read(path: &Path, name: &str) -> Result<String, ToolError> {
-    // Opened for writing too, so that a file that cannot be written fails before anything is done.
+    // Opened for writing too, so that a file that cannot be written fails before anything changes.
     let opened = pinion_files::open_with(OpenOptions::new().read(true).append(true), path);
-    let read = opened.and_then(|_| pinion_files::read(path, MAX_FILE));
+    let read = opened.and_then(|_| pinion_files::read(path, MAX_FILE_BYTES));
     let bytes = read.map_err(|error| match error.kind() {
         ErrorKind::NotFound => ToolError(format!("File not found: {name}")),
-        ErrorKind::IsADirectory => fault::plain(&error, "read"),
+        ErrorKind::IsADirectory => node_error::plain(&error, "read"),
         ErrorKind::FileTooLarge => {
             ToolError(format!("{name} {error} for edits. Use bash to change it."))
         }
         _ if error.raw_os_error().is_none() => ToolError(format!("{name} {error}")),
         _ => {
-            let code = fault::code(&error);
+            let code = node_error::code(&error);
             ToolError(format!("Could not edit file: {name}. Error code: {code}."))
         }
     })?;

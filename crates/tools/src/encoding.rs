@@ -1,7 +1,7 @@
-//! Text files that are not quite UTF-8, read and written back without loss.
+//! Text files with some invalid UTF-8, read and written back without loss.
 //!
-//! Bytes that are not UTF-8 are carried as characters of a private range, so that an edit elsewhere in
-//! the file does not turn them into question marks.
+//! Bytes that are not UTF-8 are represented by characters of a private range, so that an edit
+//! elsewhere in the file does not turn them into question marks.
 
 /// Byte `b` that is not UTF-8 becomes this character plus `b`.
 const CARRIER: u32 = 0xf_ff00;
@@ -19,7 +19,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<String> {
     Some(text)
 }
 
-/// The bytes that [`decode`] made `text` of.
+/// Restores the bytes from which [`decode`] made `text`.
 pub(crate) fn encode(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -33,7 +33,7 @@ pub(crate) fn encode(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// `text` for showing: what is not UTF-8 becomes U+FFFD.
+/// `text` for display: bytes that are not UTF-8 become U+FFFD.
 pub(crate) fn shown(text: String) -> String {
     if text.contains(|c| carried(c).is_some()) {
         text.replace(|c| carried(c).is_some(), "\u{fffd}")
@@ -47,7 +47,8 @@ fn carrier(byte: u8) -> Option<char> {
 }
 
 fn carried(c: char) -> Option<u8> {
-    // ASCII is always UTF-8 and never carried; the last two code points of a plane are no characters.
+    // ASCII is always UTF-8 and never represented; the last two code points of a plane are not
+    // characters.
     let byte = u8::try_from((c as u32).checked_sub(CARRIER)?).ok()?;
     (byte >= 0x80).then_some(byte)
 }

@@ -14,10 +14,9 @@ use crate::listing::Listing;
 use crate::{Tool, ToolContext, ToolError, ToolOutput, arguments, blocking, path, walk};
 
 const DEFAULT_LIMIT: usize = 1000;
-/// Bytes of paths kept: many times what is shown of them, whatever the limit says.
-const MAX_KEPT: usize = 8 << 20;
+/// Bytes of paths that are collected: many times what is shown of them, regardless of the limit.
+const MAX_STORED_BYTES: usize = 8 << 20;
 
-/// Finds files by glob.
 #[derive(Debug)]
 pub(crate) struct Find {
     spec: ToolSpec,
@@ -77,7 +76,7 @@ impl Tool for Find {
     }
 }
 
-/// A glob for names, or for paths if it contains a slash. Capital letters make it mind the case.
+/// A glob for names, or for paths if it contains a slash. Capital letters make it case-sensitive.
 struct Pattern {
     matcher: GlobMatcher,
     whole_path: bool,
@@ -126,13 +125,13 @@ fn find(
     }
     let root = &*place.path;
     let mut lines = Vec::new();
-    let mut kept = 0;
-    // What cannot be read is left out, as it would be on the command line.
+    let mut stored = 0;
+    // Unreadable directories are left out, as on the command line.
     for entry in walk::builder(root, Override::empty()).build().flatten() {
         if cancel.is_cancelled() {
             return Err(ToolError::aborted());
         }
-        if lines.len() >= limit || kept >= MAX_KEPT {
+        if lines.len() >= limit || stored >= MAX_STORED_BYTES {
             break;
         }
         let relative: PathBuf = match entry.path().strip_prefix(root) {
@@ -142,7 +141,7 @@ fn find(
         if pattern.matches(&relative) {
             let slash = if walk::is_dir(&entry) { "/" } else { "" };
             let line = format!("{}{slash}", relative.to_string_lossy());
-            kept += line.len();
+            stored += line.len();
             lines.push(line);
         }
     }

@@ -1,10 +1,11 @@
-//! Texts that look alike: trailing blanks, typographic quotes, dashes and odd spaces make no difference.
+//! Compares texts that look alike: trailing blanks, typographic quotes, dashes and unusual spaces
+//! make no difference.
 //!
 //! Folding never moves text across lines, so line `n` of a folded text is line `n` of the original.
 
 use std::ops::Range;
 
-/// `text` in the form in which look-alikes are equal.
+/// `text` in a form in which texts that look alike are equal.
 pub(crate) fn fold(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for (index, line) in text.split('\n').enumerate() {
@@ -26,7 +27,7 @@ fn fold_char(c: char) -> char {
     }
 }
 
-/// JavaScript's idea of white space.
+/// Reports whether JavaScript counts the character as white space.
 fn is_space(c: char) -> bool {
     (c.is_whitespace() && c != '\u{85}') || c == '\u{feff}'
 }
@@ -40,7 +41,7 @@ pub(crate) fn occurrences(text: &str, needle: &str) -> usize {
 pub(crate) struct LinePairs<'t> {
     folded: &'t str,
     original: Vec<&'t str>,
-    /// Where each line of `folded` starts.
+    /// The offset of each line of `folded`.
     starts: Vec<usize>,
 }
 
@@ -55,7 +56,8 @@ impl<'t> LinePairs<'t> {
         }
     }
 
-    /// The part of the folded text in `range`, with every line that lies wholly inside as it was.
+    /// The part of the folded text in `range`; every line that is wholly inside is restored to its
+    /// original.
     pub fn unfold(&self, range: Range<usize>) -> String {
         let first = self.starts.partition_point(|&start| start < range.start);
         // The last line that starts inside the range is whole only if the range reaches its end.

@@ -12,9 +12,8 @@ use crate::{Tool, ToolContext, ToolError, ToolOutput, arguments, blocking, path}
 
 const DEFAULT_LIMIT: usize = 100;
 /// The longest line that is shown whole, in UTF-16 units.
-const MAX_LINE: usize = 500;
+const MAX_LINE_UNITS: usize = 500;
 
-/// Searches file contents.
 #[derive(Debug)]
 pub(crate) struct Grep {
     spec: ToolSpec,
@@ -139,8 +138,9 @@ fn output(hits: &[Hit], limit: usize) -> ToolOutput {
     }
     listing.cut();
     if shortened {
-        let notice =
-            format!("Some lines truncated to {MAX_LINE} chars. Use read tool to see full lines");
+        let notice = format!(
+            "Some lines truncated to {MAX_LINE_UNITS} chars. Use read tool to see full lines"
+        );
         listing.note(notice, "linesTruncated", true);
     }
     listing.into_output()
@@ -148,13 +148,13 @@ fn output(hits: &[Hit], limit: usize) -> ToolOutput {
 
 /// The start of a line that is too long to be shown whole.
 fn cut(text: &str) -> Option<&str> {
-    if text.len() <= MAX_LINE {
+    if text.len() <= MAX_LINE_UNITS {
         return None;
     }
     let mut units = 0;
     let end = text.char_indices().find_map(|(at, c)| {
         units += c.len_utf16();
-        (units > MAX_LINE).then_some(at)
+        (units > MAX_LINE_UNITS).then_some(at)
     })?;
     Some(&text[..end])
 }

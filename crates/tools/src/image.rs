@@ -1,7 +1,8 @@
 //! Images for models: recognised by their bytes, made small enough to be accepted.
 //!
-//! An image that cannot be decoded is passed on as it is; the provider may know better. One that is too large to be
-//! decoded is refused by what its head says, before memory is taken for it.
+//! An image that cannot be decoded is sent as it is, because the provider may support more formats.
+//! One that is too large to be decoded is rejected by the size in its header, before memory is
+//! allocated for it.
 
 use std::io::Cursor;
 use std::sync::{Mutex, PoisonError};
@@ -15,33 +16,33 @@ use image::{
 };
 use pinion_message::Block;
 
-/// How much of a file is looked at to recognise an image.
-pub(crate) const SNIFFED: usize = 4100;
-/// Width and height that models take.
+/// Bytes of a file that are read to recognise an image.
+pub(crate) const SNIFF_BYTES: usize = 4100;
+/// The largest width and height that models accept, in pixels.
 const MAX_SIDE: u32 = 2000;
-/// Size on the wire (base64) that providers take, with some room.
-const MAX_ENCODED: usize = 4_718_592;
+/// The largest size in base64 that providers accept, less a margin.
+const MAX_ENCODED_BYTES: usize = 4_718_592;
 /// Tried in order until the image is small enough.
 const JPEG_QUALITIES: [u8; 4] = [85, 70, 55, 40];
 const SCALES: [f64; 4] = [0.75, 0.5, 0.35, 0.25];
 const MIN_SIDE: u32 = 100;
-/// The most bytes of pixels that are decoded: 66 million pixels in 24 bits, 50 million with transparency. Scaling takes
-/// up to three times as much memory.
-const MAX_DECODED: u64 = 200_000_000;
+/// The most bytes of pixels that are decoded: 66 million pixels in 24 bits, 50 million with
+/// transparency. Scaling takes up to three times as much memory.
+const MAX_DECODED_BYTES: u64 = 200_000_000;
 
 /// Held while an image is scaled: the calls of one answer run side by side, and each takes that much memory.
 static SCALING: Mutex<()> = Mutex::new(());
 
-/// Image formats that models take.
+/// Image formats that models accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ImageKind {
     Png,
     Jpeg,
     Gif,
     Webp,
 }
 
-impl Kind {
+impl ImageKind {
     pub fn mime(self) -> &'static str {
         match self {
             Self::Png => "image/png",
@@ -61,12 +62,12 @@ impl Kind {
     }
 }
 
-/// The kind of image `start`, the first bytes of a file, belongs to.
-pub(crate) fn sniff(start: &[u8]) -> Option<Kind> {
+/// The format of the image that begins with `start`, the first bytes of a file.
+pub(crate) fn sniff(start: &[u8]) -> Option<ImageKind> {
     match start {
-        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(Kind::Png),
-        [0xff, 0xd8, 0xff, ..] => Some(Kind::Jpeg),
-        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some(Kind::Gif),
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(ImageKind::Png),
+        [0xff, 0xd8, 0xff, ..] => Some(ImageKind::Jpeg),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some(ImageKind::Gif),
         [
             b'R',
             b'I',
@@ -81,22 +82,22 @@ pub(crate) fn sniff(start: &[u8]) -> Option<Kind> {
             b'B',
             b'P',
             ..,
-        ] => Some(Kind::Webp),
+        ] => Some(ImageKind::Webp),
         _ => None,
     }
 }
 
 /// An image ready for a model.
 #[derive(Debug)]
-pub(crate) struct Fitted {
-    pub kind: Kind,
+pub(crate) struct FittedImage {
+    pub kind: ImageKind,
     bytes: Vec<u8>,
-    /// Sizes before and after, if it was made anew.
+    /// Sizes before and after, if it was scaled or compressed again.
     resized: Option<((u32, u32), (u32, u32))>,
 }
 
-impl Fitted {
-    pub fn unchanged(bytes: Vec<u8>, kind: Kind) -> Self {
+impl FittedImage {
+    pub fn unchanged(bytes: Vec<u8>, kind: ImageKind) -> Self {
         Self {
             kind,
             bytes,
@@ -104,7 +105,7 @@ impl Fitted {
         }
     }
 
-    /// Tells the model how to get from what it sees to what is in the file.
+    /// Describes to the model how to convert coordinates in the image to those in the file.
     pub fn note(&self) -> Option<String> {
         let ((width, height), (shown_width, shown_height)) = self.resized?;
         let factor = f64::from(width) / f64::from(shown_width);
@@ -122,13 +123,13 @@ impl Fitted {
     }
 }
 
-/// Why there is no image for a model.
+/// The reason why an image cannot be sent to a model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoImage {
+pub enum UnusableImage {
     /// The bytes are not an image of a known format.
     #[error("is not an image that can be read")]
     Unknown,
-    /// Its pixels do not fit into the memory that is given to images.
+    /// Its pixels exceed the memory limit for images.
     #[error("has {width}x{height} pixels, more than can be scaled down")]
     TooManyPixels {
         /// Pixels from left to right.
@@ -136,51 +137,51 @@ pub enum NoImage {
         /// Pixels from top to bottom.
         height: u32,
     },
-    /// It can only be sent as it is, and models take no image of that size.
+    /// It can only be sent as it is, and models do not accept an image of that size.
     #[error("is too large for models and cannot be scaled down")]
     TooLarge,
 }
 
-/// An image block for a model, and what the model should know about it.
-pub fn prepare_image(bytes: Vec<u8>) -> Result<(Block, Option<String>), NoImage> {
-    let kind = sniff(&bytes).ok_or(NoImage::Unknown)?;
+/// An image block for a model, and a note for the model, such as that the image was scaled.
+pub fn prepare_image(bytes: Vec<u8>) -> Result<(Block, Option<String>), UnusableImage> {
+    let kind = sniff(&bytes).ok_or(UnusableImage::Unknown)?;
     let fitted = fit(bytes, kind)?;
     let note = fitted.note();
     Ok((fitted.into_block(), note))
 }
 
 /// Scales and recompresses an image that is too large for models.
-pub(crate) fn fit(bytes: Vec<u8>, kind: Kind) -> Result<Fitted, NoImage> {
+pub(crate) fn fit(bytes: Vec<u8>, kind: ImageKind) -> Result<FittedImage, UnusableImage> {
     match shrink(&bytes, kind)? {
         Some(fitted) => Ok(fitted),
-        None if fits(&bytes) => Ok(Fitted::unchanged(bytes, kind)),
-        None => Err(NoImage::TooLarge),
+        None if fits(&bytes) => Ok(FittedImage::unchanged(bytes, kind)),
+        None => Err(UnusableImage::TooLarge),
     }
 }
 
 /// `None` for an image that is small enough or cannot be decoded.
-fn shrink(bytes: &[u8], kind: Kind) -> Result<Option<Fitted>, NoImage> {
+fn shrink(bytes: &[u8], kind: ImageKind) -> Result<Option<FittedImage>, UnusableImage> {
     let mut reader = ImageReader::with_format(Cursor::new(bytes), kind.format());
     let mut limits = Limits::default();
-    limits.max_alloc = Some(MAX_DECODED);
+    limits.max_alloc = Some(MAX_DECODED_BYTES);
     reader.limits(limits);
     let decoder = match reader.into_decoder() {
         Ok(decoder) => decoder,
-        Err(ImageError::Limits(_)) => return Err(NoImage::TooLarge),
+        Err(ImageError::Limits(_)) => return Err(UnusableImage::TooLarge),
         Err(_) => return Ok(None),
     };
     let (width, height) = decoder.dimensions();
     if width <= MAX_SIDE && height <= MAX_SIDE && fits(bytes) {
         return Ok(None);
     }
-    if decoder.total_bytes() > MAX_DECODED {
-        return Err(NoImage::TooManyPixels { width, height });
+    if decoder.total_bytes() > MAX_DECODED_BYTES {
+        return Err(UnusableImage::TooManyPixels { width, height });
     }
     let _one = SCALING.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(scale(decoder))
 }
 
-fn scale(mut decoder: impl ImageDecoder) -> Option<Fitted> {
+fn scale(mut decoder: impl ImageDecoder) -> Option<FittedImage> {
     let orientation = decoder.orientation().ok()?;
     let mut image = DynamicImage::from_decoder(decoder).ok()?;
     image.apply_orientation(orientation);
@@ -222,14 +223,14 @@ fn scale(mut decoder: impl ImageDecoder) -> Option<Fitted> {
 }
 
 struct Encoded {
-    kind: Kind,
+    kind: ImageKind,
     bytes: Vec<u8>,
     size: (u32, u32),
 }
 
 impl Encoded {
-    fn fitted(self, original: (u32, u32)) -> Fitted {
-        Fitted {
+    fn fitted(self, original: (u32, u32)) -> FittedImage {
+        FittedImage {
             kind: self.kind,
             bytes: self.bytes,
             resized: Some((original, self.size)),
@@ -238,10 +239,10 @@ impl Encoded {
 }
 
 fn fits(bytes: &[u8]) -> bool {
-    bytes.len().div_ceil(3) * 4 <= MAX_ENCODED
+    bytes.len().div_ceil(3) * 4 <= MAX_ENCODED_BYTES
 }
 
-/// The size within the limits that has the same shape: width first, then height.
+/// The size within the limits with the same aspect ratio: width first, then height.
 fn fit_sides((mut width, mut height): (u32, u32)) -> (u32, u32) {
     let part = |side: u32, from: u32| {
         (f64::from(side) * f64::from(MAX_SIDE) / f64::from(from))
@@ -268,7 +269,7 @@ fn png(image: &DynamicImage) -> Option<Encoded> {
         .write_to(&mut Cursor::new(&mut bytes), ImageFormat::Png)
         .ok()?;
     Some(Encoded {
-        kind: Kind::Png,
+        kind: ImageKind::Png,
         bytes,
         size: (image.width(), image.height()),
     })
@@ -280,13 +281,13 @@ fn jpeg(image: &RgbImage, quality: u8) -> Option<Encoded> {
         .encode_image(image)
         .ok()?;
     Some(Encoded {
-        kind: Kind::Jpeg,
+        kind: ImageKind::Jpeg,
         bytes,
         size: image.dimensions(),
     })
 }
 
-/// JPEG knows no transparency; what is transparent becomes white rather than black.
+/// JPEG has no transparency; transparent pixels become white rather than black.
 fn without_alpha(image: &DynamicImage) -> RgbImage {
     if !image.color().has_alpha() {
         return image.to_rgb8();
@@ -314,10 +315,10 @@ mod tests {
     #[test]
     fn images_are_known_by_their_first_bytes() {
         for (start, kind) in [
-            (&b"\x89PNG\r\n\x1a\n...."[..], Some(Kind::Png)),
-            (b"\xff\xd8\xff\xe0", Some(Kind::Jpeg)),
-            (b"GIF89a", Some(Kind::Gif)),
-            (b"RIFF\x01\x02\x03\x04WEBPVP8 ", Some(Kind::Webp)),
+            (&b"\x89PNG\r\n\x1a\n...."[..], Some(ImageKind::Png)),
+            (b"\xff\xd8\xff\xe0", Some(ImageKind::Jpeg)),
+            (b"GIF89a", Some(ImageKind::Gif)),
+            (b"RIFF\x01\x02\x03\x04WEBPVP8 ", Some(ImageKind::Webp)),
             (b"RIFF\x01\x02\x03\x04WAVE", None),
             (b"%PDF-1.7", None),
             (b"", None),
@@ -329,13 +330,13 @@ mod tests {
     #[test]
     fn a_small_image_is_not_touched() {
         let bytes = picture(20, 10);
-        let fitted = fit(bytes.clone(), Kind::Png).unwrap();
+        let fitted = fit(bytes.clone(), ImageKind::Png).unwrap();
         assert_eq!((fitted.note(), fitted.bytes), (None, bytes));
     }
 
     #[test]
     fn a_wide_image_is_scaled_and_the_model_is_told() {
-        let fitted = fit(picture(2500, 50), Kind::Png).unwrap();
+        let fitted = fit(picture(2500, 50), ImageKind::Png).unwrap();
         assert_eq!(
             fitted.note().unwrap(),
             "[Image: original 2500x50, displayed at 2000x40. Multiply coordinates by 1.25 to map to \
@@ -358,9 +359,12 @@ mod tests {
     fn what_cannot_be_decoded_is_passed_on() {
         let mut broken = picture(2500, 50);
         broken.truncate(60);
-        let fitted = fit(broken.clone(), Kind::Png).unwrap();
+        let fitted = fit(broken.clone(), ImageKind::Png).unwrap();
         assert_eq!((fitted.note(), fitted.bytes), (None, broken));
-        let large = [b"\xff\xd8\xff".as_slice(), &vec![0; MAX_ENCODED]].concat();
-        assert_eq!(fit(large, Kind::Jpeg).unwrap_err(), NoImage::TooLarge);
+        let large = [b"\xff\xd8\xff".as_slice(), &vec![0; MAX_ENCODED_BYTES]].concat();
+        assert_eq!(
+            fit(large, ImageKind::Jpeg).unwrap_err(),
+            UnusableImage::TooLarge
+        );
     }
 }

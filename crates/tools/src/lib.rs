@@ -1,6 +1,6 @@
 //! Built-in tools: read, bash, edit, write, grep, find, ls, and the trait all tools share.
 //!
-//! This is the only crate with a shell. It knows nothing of sessions, models or protocols.
+//! This is the only crate with a shell. It does not depend on sessions, models or protocols.
 
 #![warn(missing_docs)]
 
@@ -12,14 +12,16 @@ mod decode;
 mod diff;
 mod edit;
 mod encoding;
-mod fault;
+mod file_changes;
 mod find;
 mod fuzzy;
 mod grep;
-mod ignored;
+mod ignore_rules;
 mod image;
+mod line_range;
 mod listing;
 mod ls;
+mod node_error;
 mod output;
 mod path;
 mod read;
@@ -28,8 +30,6 @@ mod sanitise;
 mod search;
 mod settings;
 mod shell;
-mod slice;
-mod store;
 mod tool;
 mod truncate;
 mod typebox;
@@ -40,15 +40,15 @@ mod write;
 use std::sync::Arc;
 
 pub use bash::{BashOutcome, user_bash};
-pub use blocking::{NoResult, run_blocking};
+pub use blocking::{BlockingError, run_blocking};
 pub use edit::edit_bytes;
-pub use fault::in_node_words;
-pub use image::{NoImage, prepare_image};
+pub use file_changes::{FileLock, lock_file};
+pub use image::{UnusableImage, prepare_image};
+pub use node_error::node_error_text;
 pub use path::{resolve as resolve_path, resolve_existing as resolve_existing_path};
 pub use read::{ReadImages, read_bytes};
 pub use settings::ToolSettings;
 pub use shell::{Follower, ShellOptions, ShellOutcome, run_shell};
-pub use store::{FileLock, lock_file};
 pub use tool::{Execution, Tool, ToolContext, ToolError, ToolOutput, UpdateSink};
 pub use truncate::{MAX_BYTES, MAX_LINES, TruncatedBy, Truncation};
 pub use typebox::{NullText, validate_typebox};
@@ -64,11 +64,11 @@ pub fn all_names() -> &'static [&'static str] {
 pub fn builtin(names: &[impl AsRef<str>], settings: ToolSettings) -> Vec<Arc<dyn Tool>> {
     names
         .iter()
-        .filter_map(|name| one(name.as_ref(), &settings))
+        .filter_map(|name| create(name.as_ref(), &settings))
         .collect()
 }
 
-fn one(name: &str, settings: &ToolSettings) -> Option<Arc<dyn Tool>> {
+fn create(name: &str, settings: &ToolSettings) -> Option<Arc<dyn Tool>> {
     Some(match name {
         "read" => Arc::new(read::Read::new(settings)),
         "bash" => Arc::new(bash::Bash::new(settings.clone())),

@@ -1,4 +1,5 @@
-//! Results that are lists of lines: cut by bytes, with everything that is missing named in one bracket.
+//! Results that are lists of lines: cut by bytes, with a note in brackets about everything that is
+//! missing.
 
 use pinion_message::Block;
 use serde_json::{Map, Value};
@@ -6,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::ToolOutput;
 use crate::truncate::{self, MAX_BYTES, NO_LINE_LIMIT, Totals, format_size};
 
-/// A list on its way to the model.
+/// A list before it is returned to the model.
 #[derive(Debug)]
 pub(crate) struct Listing {
     text: String,
@@ -23,13 +24,14 @@ impl Listing {
         }
     }
 
-    /// Tells the model that something is missing, and programs too, under `member`.
+    /// Adds a note about something that is missing: `notice` for the model, `value` under `member`
+    /// for programs.
     pub fn note(&mut self, notice: String, member: &str, value: impl Into<Value>) {
         self.notices.push(notice);
         self.details.insert(member.into(), value.into());
     }
 
-    /// Cuts what is too long, which is noted as well.
+    /// Cuts a list that is too long and adds a note about it.
     pub fn cut(&mut self) {
         let cut = truncate::head(&self.text, Totals::of(&self.text), NO_LINE_LIMIT);
         if cut.truncated {

@@ -1,4 +1,4 @@
-//! The ls tool: what is in a directory.
+//! The ls tool: lists a directory.
 
 use std::cmp::Ordering;
 use std::path::Path;
@@ -17,7 +17,6 @@ const DEFAULT_LIMIT: usize = 500;
 /// A directory with more entries is not listed: names are sorted, so all of them are read first.
 const MAX_ENTRIES: usize = 1_000_000;
 
-/// Lists a directory.
 #[derive(Debug)]
 pub(crate) struct Ls {
     spec: ToolSpec,
@@ -104,7 +103,7 @@ fn list(path: &Path, limit: usize, cancel: &CancellationToken) -> Result<ToolOut
             more = true;
             break;
         }
-        // Links are followed; a link to nowhere is not listed.
+        // Links are followed; a broken link is not listed.
         match path.join(&name).metadata() {
             Ok(metadata) if metadata.is_dir() => lines.push(name + "/"),
             Ok(_) => lines.push(name),
@@ -126,8 +125,8 @@ fn list(path: &Path, limit: usize, cancel: &CancellationToken) -> Result<ToolOut
     Ok(listing.into_output())
 }
 
-/// The order in which people look names up: punctuation, digits, letters; accents matter only between
-/// names that are otherwise equal.
+/// The order in which people look up names: punctuation, digits, letters; accents matter only
+/// between names that are otherwise equal.
 fn compare(left: &str, right: &str) -> Ordering {
     let (left, right) = (left.to_lowercase(), right.to_lowercase());
     let keys = |text: &str| text.nfd().filter_map(key).collect::<Vec<_>>();

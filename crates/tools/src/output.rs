@@ -1,7 +1,7 @@
-//! What a command has printed: its end in memory, all of it in a file once it is long.
+//! The output of a command: its end in memory, and all of it in a file once it is long.
 //!
-//! Memory stays bounded whatever is printed, and each byte is looked at once. Cutting to what a model may see
-//! is done on demand, by `truncate.rs`.
+//! Memory is bounded for any output, and each byte is processed once. `truncate.rs` cuts the output
+//! to the limits of a model on demand.
 
 use std::fs::File;
 use std::io::Write;
@@ -15,10 +15,10 @@ use crate::sanitise::Sanitiser;
 use crate::shell::Follower;
 use crate::truncate::{self, MAX_BYTES, MAX_LINES, Totals, Truncation};
 
-/// The window is cut back to this much of the end …
-const WINDOW: usize = MAX_BYTES + 1024;
+/// Bytes of the end to which the window is cut back …
+const WINDOW_BYTES: usize = MAX_BYTES + 1024;
 /// … when it has grown to this much, so that each byte is moved at most once.
-const WINDOW_LIMIT: usize = 4 * MAX_BYTES;
+const MAX_WINDOW_BYTES: usize = 4 * MAX_BYTES;
 
 /// Collects a command's output.
 #[derive(Debug)]
@@ -31,17 +31,17 @@ pub(crate) struct Output {
     last_line_bytes: u64,
     log: Log,
     scratch: String,
-    follower: Option<Following>,
+    follower: Option<MaskedFollower>,
 }
 
-/// Someone who is told what is printed, without known keys.
+/// A follower that receives the output without known keys.
 #[derive(Debug)]
-struct Following {
+struct MaskedFollower {
     follower: Arc<dyn Follower>,
     mask: MaskStream,
 }
 
-impl Following {
+impl MaskedFollower {
     fn tell(&self, bytes: &[u8]) {
         if !bytes.is_empty() {
             self.follower.printed(&String::from_utf8_lossy(bytes));
@@ -49,18 +49,18 @@ impl Following {
     }
 }
 
-/// Where all of the output is.
+/// The place of the whole output.
 #[derive(Debug)]
 enum Log {
-    /// Short so far: in memory.
+    /// In memory, while it is short.
     Held(Vec<u8>),
     Open(File, PathBuf),
-    /// No file could be made or written.
+    /// The file could not be created or written.
     Failed,
 }
 
 impl Output {
-    /// Output as it is.
+    /// For output as it is.
     pub fn raw() -> Self {
         Self {
             decoder: Decoder::default(),
@@ -74,7 +74,7 @@ impl Output {
         }
     }
 
-    /// Output without escape sequences and control characters.
+    /// For output without escape sequences and control characters.
     pub fn sanitised() -> Self {
         Self {
             sanitiser: Some(Sanitiser::default()),
@@ -82,10 +82,11 @@ impl Output {
         }
     }
 
-    /// The same, told to `follower` as it comes.
+    /// For output without escape sequences and control characters, which is also sent to `follower`
+    /// as it arrives.
     pub fn followed(follower: Option<Arc<dyn Follower>>, mask: &Mask) -> Self {
         Self {
-            follower: follower.map(|follower| Following {
+            follower: follower.map(|follower| MaskedFollower {
                 follower,
                 mask: mask.stream(),
             }),
@@ -101,7 +102,7 @@ impl Output {
         self.scratch = text;
     }
 
-    /// Nothing more comes.
+    /// Ends the output.
     pub fn finish(&mut self) {
         let mut text = String::new();
         self.decoder.finish(&mut text);
@@ -119,7 +120,7 @@ impl Output {
         }
     }
 
-    /// The log holds raw bytes, or clean text where cleaning was asked for.
+    /// Adds decoded text. The log contains raw bytes, or sanitised text if sanitising is on.
     fn take_decoded(&mut self, text: &str, raw: Option<&[u8]>) {
         match &mut self.sanitiser {
             Some(sanitiser) => {
@@ -151,8 +152,10 @@ impl Output {
             None => self.last_line_bytes += text.len() as u64,
         }
         self.window.push_str(text);
-        if self.window.len() > WINDOW_LIMIT {
-            let start = self.window.floor_char_boundary(self.window.len() - WINDOW);
+        if self.window.len() > MAX_WINDOW_BYTES {
+            let start = self
+                .window
+                .floor_char_boundary(self.window.len() - WINDOW_BYTES);
             self.window.drain(..start);
         }
     }
@@ -169,7 +172,7 @@ impl Output {
             }
             Log::Open(file, path) => {
                 if file.write_all(bytes).is_err() {
-                    // Most likely the disk is full, and half a log is not worth that.
+                    // Most likely the disk is full, and an incomplete log is not worth the space.
                     let _ = std::fs::remove_file(path);
                     self.log = Log::Failed;
                 }
@@ -204,7 +207,7 @@ impl Output {
 fn open_log(held: &[u8]) -> std::io::Result<(File, PathBuf)> {
     let (high, low) = uuid::Uuid::new_v4().as_u64_pair();
     let path = std::env::temp_dir().join(format!("pi-bash-{:016x}.log", high ^ low));
-    // What a command prints may be private.
+    // The output of a command may be private.
     let mut file = pinion_files::create_new(&path, 0o600)?;
     file.write_all(held)?;
     Ok((file, path))
@@ -239,7 +242,7 @@ mod tests {
             .chunks(7919)
             .for_each(|piece| output.push(piece));
         output.finish();
-        assert!(output.window.len() <= WINDOW_LIMIT);
+        assert!(output.window.len() <= MAX_WINDOW_BYTES);
         assert_eq!(output.tail(), truncate::tail(&text, Totals::of(&text)));
         assert_eq!(logged(&output), text);
     }

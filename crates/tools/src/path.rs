@@ -1,14 +1,14 @@
-//! From the path a model wrote to the path that is meant.
+//! Resolves the paths that models write.
 //!
-//! There is no sandbox here: absolute paths and `..` go where they point.
+//! There is no sandbox here: absolute paths and `..` lead where they point.
 
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 
 use unicode_normalization::UnicodeNormalization;
 
-/// Resolves `path` as a model writes it: a leading `@` is dropped, odd spaces become plain ones, `~` is
-/// the home directory, and what is relative starts at `cwd`.
+/// Resolves `path` as a model writes it: a leading `@` is dropped, unusual spaces become plain
+/// ones, `~` is the home directory, and relative paths start at `cwd`.
 pub fn resolve(path: &str, cwd: &Path) -> PathBuf {
     resolve_from_home(path, cwd, std::env::home_dir().as_deref())
 }
@@ -30,7 +30,7 @@ fn resolve_from_home(path: &str, cwd: &Path, home: Option<&Path>) -> PathBuf {
     }
 }
 
-/// Like [`resolve`], but where nothing has that name it also tries the spellings in which macOS stores
+/// Like [`resolve`], but if no file has that name it also tries the spellings in which macOS stores
 /// screenshots and accented names.
 pub fn resolve_existing(path: &str, cwd: &Path) -> PathBuf {
     let plain = resolve(path, cwd);
@@ -90,7 +90,7 @@ fn narrow_space_before_meridiem(path: &str) -> String {
     out
 }
 
-/// Removes `.` and `..` by their spelling, without asking the file system.
+/// Removes `.` and `..` without reading the file system.
 fn normalise(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for component in path.components() {

@@ -1,4 +1,4 @@
-//! The read tool: a file's text, or an image for the model to look at.
+//! The read tool: a file's text, or an image for the model.
 
 use std::io::{ErrorKind, Read as _};
 
@@ -8,19 +8,18 @@ use pinion_message::{Block, ToolSpec};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::image::{self, Kind};
-use crate::slice::{Slice, Sliced};
+use crate::image::{self, ImageKind};
+use crate::line_range::{CollectedLines, LineCollector};
 use crate::truncate::{self, MAX_BYTES, MAX_LINES, TruncatedBy, format_size};
 use crate::{
-    Tool, ToolContext, ToolError, ToolOutput, ToolSettings, arguments, blocking, coerce, fault,
-    path,
+    Tool, ToolContext, ToolError, ToolOutput, ToolSettings, arguments, blocking, coerce,
+    node_error, path,
 };
 
-const PIECE: usize = 64 * 1024;
-/// Larger images are not even tried.
-const MAX_IMAGE: u64 = 100 * 1024 * 1024;
+const READ_BUFFER_BYTES: usize = 64 * 1024;
+/// Bytes; larger images are rejected without being read.
+const MAX_IMAGE_BYTES: u64 = 100 * 1024 * 1024;
 
-/// Shows a file.
 #[derive(Debug)]
 pub(crate) struct Read {
     spec: ToolSpec,
@@ -74,7 +73,7 @@ impl Tool for Read {
             let name = arguments::text(&arguments, "path")?;
             let name = name.to_owned();
             let cwd = context.cwd.clone();
-            let range = Range::new(&arguments);
+            let range = LineRange::new(&arguments);
             let resize_images = self.resize_images;
             // Ends with the call, so that dropping the call stops the thread that reads for it.
             let cancel = context.cancel.child_token();
@@ -82,10 +81,10 @@ impl Tool for Read {
             blocking::run(&context.cancel, move || {
                 let path = path::resolve_existing(&name, &cwd);
                 let file = pinion_files::open(&path).map_err(|error| match error.kind() {
-                    ErrorKind::IsADirectory => fault::plain(&error, "read"),
-                    _ => fault::at(&error, "access", &path),
+                    ErrorKind::IsADirectory => node_error::plain(&error, "read"),
+                    _ => node_error::at(&error, "access", &path),
                 })?;
-                let job = Job {
+                let job = ReadJob {
                     file,
                     name,
                     range,
@@ -100,15 +99,15 @@ impl Tool for Read {
     }
 }
 
-/// Which lines are wanted.
-struct Range {
-    /// As the model wrote it, for telling it back.
+/// The requested lines.
+struct LineRange {
+    /// As the model wrote it, for messages.
     offset: Option<Value>,
     first: u64,
     length: Option<u64>,
 }
 
-impl Range {
+impl LineRange {
     fn new(arguments: &Value) -> Self {
         let offset = arguments::count(arguments, "offset").unwrap_or(0) as u64;
         Self {
@@ -119,18 +118,18 @@ impl Range {
     }
 }
 
-/// What the read tool shows of a file whose content is `bytes`, wherever that came from.
+/// The read tool's result for a file with the content `bytes`, from any source.
 ///
-/// `arguments` are those of a call. Bytes that are an image are shown as one if `images` says so.
+/// `arguments` are those of a call. `images` decides how an image is shown.
 pub fn read_bytes(
     bytes: &[u8],
     arguments: &Value,
     images: ReadImages,
 ) -> Result<ToolOutput, ToolError> {
-    let job = Job {
+    let job = ReadJob {
         file: bytes,
         name: arguments::text(arguments, "path")?.to_owned(),
-        range: Range::new(arguments),
+        range: LineRange::new(arguments),
         resize_images: images == ReadImages::Fitted,
         cancel: CancellationToken::new(),
     };
@@ -140,35 +139,35 @@ pub fn read_bytes(
     }
 }
 
-/// What becomes of images.
+/// The handling of images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadImages {
-    /// They are scaled down to what models take.
+    /// Scales images down to the size that models accept.
     Fitted,
-    /// They are shown as they are.
+    /// Shows images as they are.
     Unchanged,
-    /// They are taken for text.
+    /// Treats images as text.
     AsText,
 }
 
-/// Everything the blocking part needs.
-struct Job<R> {
+/// The inputs of the blocking part.
+struct ReadJob<R> {
     file: R,
     name: String,
-    range: Range,
+    range: LineRange,
     resize_images: bool,
     cancel: CancellationToken,
 }
 
-impl<R: std::io::Read> Job<R> {
+impl<R: std::io::Read> ReadJob<R> {
     fn run(mut self) -> Result<ToolOutput, ToolError> {
-        let mut piece = vec![0; PIECE];
+        let mut piece = vec![0; READ_BUFFER_BYTES];
         let mut length = self.fill(&mut piece)?;
-        if let Some(kind) = image::sniff(&piece[..length.min(image::SNIFFED)]) {
+        if let Some(kind) = image::sniff(&piece[..length.min(image::SNIFF_BYTES)]) {
             piece.truncate(length);
             return self.image(kind, piece);
         }
-        let mut slice = Slice::new(self.range.first, self.range.length);
+        let mut slice = LineCollector::new(self.range.first, self.range.length);
         while length > 0 {
             slice.push(&piece[..length]);
             length = self.fill(&mut piece)?;
@@ -177,8 +176,8 @@ impl<R: std::io::Read> Job<R> {
     }
 
     fn text_only(mut self) -> Result<ToolOutput, ToolError> {
-        let mut slice = Slice::new(self.range.first, self.range.length);
-        let mut piece = vec![0; PIECE];
+        let mut slice = LineCollector::new(self.range.first, self.range.length);
+        let mut piece = vec![0; READ_BUFFER_BYTES];
         loop {
             match self.fill(&mut piece)? {
                 0 => return self.text(slice.finish()),
@@ -198,15 +197,15 @@ impl<R: std::io::Read> Job<R> {
                 Ok(0) => break,
                 Ok(count) => length += count,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(fault::plain(&error, "read")),
+                Err(error) => return Err(node_error::plain(&error, "read")),
             }
         }
         Ok(length)
     }
 
-    fn text(&self, sliced: Sliced) -> Result<ToolOutput, ToolError> {
-        let Range { first, length, .. } = self.range;
-        let total = sliced.file_lines;
+    fn text(&self, collected: CollectedLines) -> Result<ToolOutput, ToolError> {
+        let LineRange { first, length, .. } = self.range;
+        let total = collected.file_lines;
         if first >= total {
             let offset = match &self.range.offset {
                 Some(Value::Number(number)) => coerce::number_text(number),
@@ -216,10 +215,10 @@ impl<R: std::io::Read> Job<R> {
                 "Offset {offset} is beyond end of file ({total} lines total)"
             )));
         }
-        let shown = truncate::head(&sliced.text, sliced.totals, MAX_LINES as u64);
+        let shown = truncate::head(&collected.text, collected.totals, MAX_LINES as u64);
         let line = first + 1;
         if shown.first_line_exceeds_limit {
-            let size = format_size(sliced.first_line_bytes);
+            let size = format_size(collected.first_line_bytes);
             let limit = format_size(MAX_BYTES as u64);
             let text = format!(
                 "[Line {line} is {size}, exceeds {limit} limit. Use bash: sed -n '{line}p' {} | head -c {MAX_BYTES}]",
@@ -262,15 +261,15 @@ impl<R: std::io::Read> Job<R> {
         Ok(ToolOutput::text(shown.content))
     }
 
-    fn image(mut self, kind: Kind, mut bytes: Vec<u8>) -> Result<ToolOutput, ToolError> {
-        let mut rest = (&mut self.file).take(MAX_IMAGE - bytes.len() as u64 + 1);
+    fn image(mut self, kind: ImageKind, mut bytes: Vec<u8>) -> Result<ToolOutput, ToolError> {
+        let mut rest = (&mut self.file).take(MAX_IMAGE_BYTES - bytes.len() as u64 + 1);
         let read = rest.read_to_end(&mut bytes);
-        read.map_err(|error| fault::plain(&error, "read"))?;
-        if bytes.len() as u64 > MAX_IMAGE {
+        read.map_err(|error| node_error::plain(&error, "read"))?;
+        if bytes.len() as u64 > MAX_IMAGE_BYTES {
             return Err(ToolError(format!(
                 "The image {} is larger than {}. Make a smaller copy with bash and read that.",
                 self.name,
-                format_size(MAX_IMAGE)
+                format_size(MAX_IMAGE_BYTES)
             )));
         }
         let image = if self.resize_images {
@@ -281,7 +280,7 @@ impl<R: std::io::Read> Job<R> {
                 ))
             })?
         } else {
-            image::Fitted::unchanged(bytes, kind)
+            image::FittedImage::unchanged(bytes, kind)
         };
         let mime = image.kind.mime();
         let text = match image.note() {

@@ -1,8 +1,8 @@
-//! Which text an edit means, and the file after it.
+//! Finds the text that an edit means, and computes the file after it.
 //!
-//! Text is compared with LF line ends. An exact match is tried first; if there is none, look-alikes
-//! count (see `fuzzy.rs`), and the lines that were touched come out in folded form. Nothing here reads or
-//! writes files.
+//! Text is compared with LF line ends. An exact match is tried first; if there is none, texts that
+//! look alike count (see `fuzzy.rs`), and the changed lines are written in folded form. Nothing
+//! here reads or writes files.
 
 use std::ops::Range;
 
@@ -27,40 +27,40 @@ impl Edit {
     }
 }
 
-/// Everything one call asks for.
+/// All replacements of one call.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct EditRequest {
     /// The file as the model named it.
     pub path: String,
     edits: Vec<Edit>,
-    form: Form,
+    form: CallForm,
 }
 
-/// How the call was written; it decides the words of the answer.
+/// The form of the call, which decides the wording of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum CallForm {
     Single,
     List,
 }
 
-/// A file's new content, and both sides of the change for showing.
+/// A file's new content, and both sides of the change for display.
 #[derive(Debug)]
-pub(crate) struct Change {
+pub(crate) struct FileChange {
     pub file: String,
     pub before: String,
     pub after: String,
 }
 
-impl Request {
+impl EditRequest {
     pub fn single(path: &str, edit: Edit) -> Result<Self, ToolError> {
-        Self::checked(path, vec![edit], Form::Single)
+        Self::checked(path, vec![edit], CallForm::Single)
     }
 
     pub fn list(path: &str, edits: Vec<Edit>) -> Result<Self, ToolError> {
-        Self::checked(path, edits, Form::List)
+        Self::checked(path, edits, CallForm::List)
     }
 
-    fn checked(path: &str, edits: Vec<Edit>, form: Form) -> Result<Self, ToolError> {
+    fn checked(path: &str, edits: Vec<Edit>, form: CallForm) -> Result<Self, ToolError> {
         let request = Self {
             path: path.to_owned(),
             edits,
@@ -77,12 +77,12 @@ impl Request {
         }
     }
 
-    /// What the model reads when it worked.
+    /// The answer to the model after a success.
     pub fn success(&self) -> String {
         let path = &self.path;
         match self.form {
-            Form::Single => format!("Successfully replaced text in {path}."),
-            Form::List => {
+            CallForm::Single => format!("Successfully replaced text in {path}."),
+            CallForm::List => {
                 format!(
                     "Successfully replaced {} block(s) in {path}.",
                     self.edits.len()
@@ -135,7 +135,7 @@ impl Request {
 }
 
 /// The file `raw` after all edits of `request`, each found in the original text.
-pub(crate) fn apply(raw: &str, request: &Request) -> Result<Change, ToolError> {
+pub(crate) fn apply(raw: &str, request: &EditRequest) -> Result<FileChange, ToolError> {
     let (bom, text) = match raw.strip_prefix(BOM) {
         Some(rest) => (true, rest),
         None => (false, raw),
@@ -149,15 +149,15 @@ pub(crate) fn apply(raw: &str, request: &Request) -> Result<Change, ToolError> {
         .all(|edit| original.contains(&edit.old));
     let base = if exact { &original } else { &folded };
 
-    let mut spots = Vec::with_capacity(request.edits.len());
+    let mut matches = Vec::with_capacity(request.edits.len());
     for (index, edit) in request.edits.iter().enumerate() {
-        spots.push(Spot {
+        matches.push(Match {
             range: locate(request, index, edit, base, &folded, exact)?,
             index,
         });
     }
-    spots.sort_by_key(|spot| spot.range.start);
-    for pair in spots.windows(2) {
+    matches.sort_by_key(|found| found.range.start);
+    for pair in matches.windows(2) {
         if pair[0].range.end > pair[1].range.start {
             let (first, second) = (pair[0].index, pair[1].index);
             return Err(ToolError(format!(
@@ -168,7 +168,9 @@ pub(crate) fn apply(raw: &str, request: &Request) -> Result<Change, ToolError> {
         }
     }
 
-    let after = splice(base, &spots, &request.edits, |range| base[range].to_owned());
+    let after = splice(base, &matches, &request.edits, |range| {
+        base[range].to_owned()
+    });
     if after == *base {
         return Err(request.unchanged());
     }
@@ -176,7 +178,7 @@ pub(crate) fn apply(raw: &str, request: &Request) -> Result<Change, ToolError> {
         after.clone()
     } else {
         let lines = LinePairs::new(&folded, &original);
-        splice(base, &spots, &request.edits, |range| lines.unfold(range))
+        splice(base, &matches, &request.edits, |range| lines.unfold(range))
     };
     let mut file = String::with_capacity(raw.len() + kept.len());
     if bom {
@@ -187,20 +189,20 @@ pub(crate) fn apply(raw: &str, request: &Request) -> Result<Change, ToolError> {
     } else {
         kept
     });
-    Ok(Change {
+    Ok(FileChange {
         file,
         before: if exact { original } else { folded },
         after,
     })
 }
 
-struct Spot {
+struct Match {
     range: Range<usize>,
     index: usize,
 }
 
 fn locate(
-    request: &Request,
+    request: &EditRequest,
     index: usize,
     edit: &Edit,
     base: &str,
@@ -209,7 +211,7 @@ fn locate(
 ) -> Result<Range<usize>, ToolError> {
     let folded_old = fold(&edit.old);
     let needle = if exact { &edit.old } else { &folded_old };
-    // Text that is nothing but blanks folds to nothing, and nothing is everywhere.
+    // Text of nothing but blanks folds to an empty text, which would match everywhere.
     if needle.is_empty() {
         return Err(request.not_found(index));
     }
@@ -227,19 +229,19 @@ fn locate(
     Ok(start..start + needle.len())
 }
 
-/// `base` with the spots replaced; `keep` renders what lies between them.
+/// `base` with the matches replaced; `keep` renders the text between them.
 fn splice(
     base: &str,
-    spots: &[Spot],
+    matches: &[Match],
     edits: &[Edit],
     keep: impl Fn(Range<usize>) -> String,
 ) -> String {
     let mut out = String::with_capacity(base.len());
     let mut end = 0;
-    for spot in spots {
-        out.push_str(&keep(end..spot.range.start));
-        out.push_str(&edits[spot.index].new);
-        end = spot.range.end;
+    for found in matches {
+        out.push_str(&keep(end..found.range.start));
+        out.push_str(&edits[found.index].new);
+        end = found.range.end;
     }
     out.push_str(&keep(end..base.len()));
     out
@@ -259,7 +261,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn single(raw: &str, old: &str, new: &str) -> Result<String, String> {
-        let request = Request::single("f", Edit::new(old, new)).map_err(|error| error.0)?;
+        let request = EditRequest::single("f", Edit::new(old, new)).map_err(|error| error.0)?;
         apply(raw, &request)
             .map(|change| change.file)
             .map_err(|error| error.0)
@@ -267,7 +269,7 @@ mod tests {
 
     fn list(raw: &str, edits: &[(&str, &str)]) -> Result<String, String> {
         let edits = edits.iter().map(|(old, new)| Edit::new(old, new)).collect();
-        let request = Request::list("f", edits).map_err(|error| error.0)?;
+        let request = EditRequest::list("f", edits).map_err(|error| error.0)?;
         apply(raw, &request)
             .map(|change| change.file)
             .map_err(|error| error.0)

@@ -1,9 +1,10 @@
-//! Terminal output as plain text: no escape sequences, no carriage returns, no control characters.
+//! Converts terminal output to plain text: no escape sequences, no carriage returns, no control
+//! characters.
 //!
-//! Works on pieces; a sequence that is cut by a piece's end is held back until it is complete. What looks like
-//! a sequence but is none loses only its escape character.
+//! Works on pieces; a sequence that is cut by a piece's end is held back until it is complete. An
+//! invalid sequence loses only its escape character.
 
-/// A sequence longer than this is not one.
+/// Characters; a longer sequence is not a sequence.
 const MAX_SEQUENCE: usize = 4096;
 
 /// Cleans a text that arrives in pieces.
@@ -14,14 +15,14 @@ pub(crate) struct Sanitiser {
 }
 
 impl Sanitiser {
-    /// Appends to `out` what can be told of `text` already.
+    /// Appends the part of `text` to `out` that is certain already.
     pub fn push(&mut self, text: &str, out: &mut String) {
         for c in text.chars() {
             self.push_char(c, out);
         }
     }
 
-    /// Nothing more comes: what is held back was no sequence.
+    /// Ends the text: a sequence that is held back is not a sequence.
     pub fn finish(&mut self, out: &mut String) {
         let pending = std::mem::take(&mut self.pending);
         out.extend(pending.chars().filter(|&c| is_kept(c)));

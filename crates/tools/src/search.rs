@@ -1,6 +1,6 @@
-//! Searching many files for a pattern: several at a time, with hits in a stable order.
+//! Searches many files for a pattern: several at a time, with hits in a stable order.
 //!
-//! Files are taken in the order of the walk, a batch after the other; a batch is searched in parallel and its
+//! Files are searched in the order of the walk, in batches. A batch is searched in parallel and its
 //! hits are put back in order. The search ends with the batch that has enough hits.
 
 use std::io::{self, Read};
@@ -14,24 +14,25 @@ use ignore::overrides::OverrideBuilder;
 use tokio_util::sync::CancellationToken;
 
 use crate::truncate::MAX_BYTES;
-use crate::{ToolError, fault, path, walk};
+use crate::{ToolError, node_error, path, walk};
 
 /// The first batch is small, because many searches end soon.
 const FIRST_BATCH: usize = 32;
 const MAX_BATCH: usize = 1024;
 const MAX_THREADS: usize = 8;
-/// A file with a longer line than this is left out.
-const MAX_HEAP: usize = 64 * 1024 * 1024;
-/// Bytes kept of a line: more than is ever shown of it.
-const MAX_LINE: usize = 2048;
-/// Larger files are not read again for the lines around a hit.
-const MAX_CONTEXT_FILE: u64 = 64 * 1024 * 1024;
-/// Bytes of lines kept of one file: several times what is ever shown of all files, whatever limit and context say.
-const MAX_KEPT: usize = 8 * MAX_BYTES;
+/// Bytes; a file with a longer line is left out.
+const MAX_HEAP_BYTES: usize = 64 * 1024 * 1024;
+/// Bytes of a line that are stored: more than is ever shown of it.
+const MAX_LINE_BYTES: usize = 2048;
+/// Bytes; larger files are not read again for the lines around a hit.
+const MAX_CONTEXT_FILE_BYTES: u64 = 64 * 1024 * 1024;
+/// Bytes of lines that are stored per file: several times what is ever shown of all files,
+/// regardless of limit and context.
+const MAX_STORED_BYTES: usize = 8 * MAX_BYTES;
 /// Bytes a line takes beside its text.
 const LINE_OVERHEAD: usize = 64;
 
-/// What to search for, and where.
+/// The pattern and the files of a search.
 #[derive(Debug)]
 pub(crate) struct Search {
     pub root: PathBuf,
@@ -45,7 +46,7 @@ pub(crate) struct Search {
 /// A line that matches, and those around it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Hit {
-    /// Relative to the directory searched.
+    /// Relative to the searched directory.
     pub path: String,
     pub line: u64,
     /// Numbers and texts, without line ends.
@@ -59,8 +60,8 @@ impl Search {
         let root = root.map_err(|error| walk::not_found(&error, &self.root))?;
         if !root.metadata.is_dir() {
             let readable = pinion_files::open(&self.root);
-            readable.map_err(|error| fault::at(&error, "open", &self.root))?;
-            // A file that is named is searched even if it looks binary.
+            readable.map_err(|error| node_error::at(&error, "open", &self.root))?;
+            // A named file is searched even if it looks binary.
             return self.in_file(&self.root, &self.root, BinaryDetection::convert(0));
         }
         let mut wanted = OverrideBuilder::new(&root.path);
@@ -124,7 +125,7 @@ impl Search {
         Ok(found.into_iter().map(|(_, hits)| hits).collect())
     }
 
-    /// Files that cannot be read have no hits.
+    /// Searches one file. A file that cannot be read has no hits.
     fn in_file(
         &self,
         root: &Path,
@@ -137,7 +138,7 @@ impl Search {
                 file,
                 cancel: &self.cancel,
             };
-            // An error after some hits does not make the hits wrong.
+            // An error does not invalidate the hits before it.
             let _ = self
                 .searcher(binary)
                 .search_reader(&self.matcher, reader, &mut lines);
@@ -152,7 +153,7 @@ impl Search {
         SearcherBuilder::new()
             .line_number(true)
             .binary_detection(binary)
-            .heap_limit(Some(MAX_HEAP))
+            .heap_limit(Some(MAX_HEAP_BYTES))
             .max_matches(Some(self.limit as u64))
             .build()
     }
@@ -170,7 +171,7 @@ impl Search {
                 .map(|(line, text)| hit(line, vec![(line, text)]))
                 .collect();
         }
-        let Ok(bytes) = pinion_files::read(file, MAX_CONTEXT_FILE) else {
+        let Ok(bytes) = pinion_files::read(file, MAX_CONTEXT_FILE_BYTES) else {
             let unreadable = |line| hit(line, vec![(line, "(unable to read file)".into())]);
             return found
                 .into_iter()
@@ -178,7 +179,7 @@ impl Search {
                 .collect();
         };
         let all: Vec<&[u8]> = bytes.split(|&byte| byte == b'\n').collect();
-        let mut kept = 0;
+        let mut stored = 0;
         let mut around = |line: u64| -> Vec<(u64, String)> {
             let index = line as usize - 1;
             let first = index.saturating_sub(self.context);
@@ -188,8 +189,8 @@ impl Search {
             let lines = (first..end).map(|index| (index as u64 + 1, plain(all[index])));
             lines
                 .take_while(|(_, text)| {
-                    kept += text.len() + LINE_OVERHEAD;
-                    kept <= MAX_KEPT
+                    stored += text.len() + LINE_OVERHEAD;
+                    stored <= MAX_STORED_BYTES
                 })
                 .collect()
         };
@@ -198,9 +199,9 @@ impl Search {
     }
 }
 
-/// A line without its end and without carriage returns, and not endless.
+/// A line without its end and without carriage returns, cut to its maximal length.
 fn plain(line: &[u8]) -> String {
-    let line = &line[..line.len().min(MAX_LINE)];
+    let line = &line[..line.len().min(MAX_LINE_BYTES)];
     String::from_utf8_lossy(line).replace(['\r', '\n'], "")
 }
 
@@ -208,7 +209,7 @@ fn plain(line: &[u8]) -> String {
 #[derive(Default)]
 struct Lines {
     found: Vec<(u64, String)>,
-    kept: usize,
+    stored: usize,
 }
 
 impl Sink for Lines {
@@ -216,9 +217,9 @@ impl Sink for Lines {
 
     fn matched(&mut self, _: &Searcher, line: &SinkMatch<'_>) -> Result<bool, io::Error> {
         let text = plain(line.bytes());
-        self.kept += text.len() + LINE_OVERHEAD;
+        self.stored += text.len() + LINE_OVERHEAD;
         self.found.push((line.line_number().unwrap_or(1), text));
-        Ok(self.kept <= MAX_KEPT)
+        Ok(self.stored <= MAX_STORED_BYTES)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the built-in tools need to know about the user's wishes.
+//! The user's settings for the built-in tools.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,21 +11,21 @@ use pinion_message::Mask;
 pub struct ToolSettings {
     /// The shell for commands; by default bash, or sh where there is no bash.
     pub shell_path: Option<PathBuf>,
-    /// Goes in front of every command, on lines of its own.
+    /// Inserted before every command, on lines of its own.
     pub shell_command_prefix: Option<String>,
     /// Put in front of `PATH` for commands, unless it is there already.
     pub bin_dir: Option<PathBuf>,
-    /// Images too large for models are scaled down.
+    /// Scales down images that are too large for models.
     pub auto_resize_images: bool,
     /// Further variables for commands.
     pub env: Vec<(String, String)>,
-    /// The environment of commands, where it is not ours: `None` while it is.
+    /// Returns the environment of commands; `None` means that of this process.
     pub environment: fn() -> Option<Vec<(OsString, OsString)>>,
     /// The least time between two progress updates of one command.
     pub update_interval: Duration,
-    /// A command tells that it has begun before it prints anything.
-    pub tells_beginning: bool,
-    /// Keys that must not be shown or kept in what commands print.
+    /// A command sends an update when it starts, before it prints anything.
+    pub send_start_update: bool,
+    /// Masks keys in the output of commands.
     pub mask: Mask,
 }
 
@@ -39,7 +39,7 @@ impl Default for ToolSettings {
             env: Vec::new(),
             environment: || None,
             update_interval: Duration::from_millis(100),
-            tells_beginning: false,
+            send_start_update: false,
             mask: Mask::default(),
         }
     }

@@ -1,7 +1,7 @@
-//! Running one command in the user's shell, to its end, its timeout or its abort.
+//! Runs one command in the user's shell, to its end, its timeout or its abort.
 //!
-//! The shell reads nothing, leads its own session, and its output and error output are one pipe, so that they
-//! arrive in the order they were written.
+//! The shell has no input, leads its own session, and its standard output and error are one pipe,
+//! so that they arrive in the order they were written.
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -16,47 +16,47 @@ use tokio_util::sync::CancellationToken;
 
 use pinion_process::{Environment, Exit, KILLED, Launch, Running};
 
-use crate::{ToolError, ToolSettings, blocking, fault};
+use crate::{ToolError, ToolSettings, blocking, node_error};
 
-/// After the shell has ended, what it left in the background may print for this long.
-const GRACE: Duration = Duration::from_millis(100);
-/// How long killed processes may take to be gone.
-const KILL_PATIENCE: Duration = Duration::from_secs(2);
-const PIECE: usize = 64 * 1024;
-/// The kernel takes no longer word.
-const MAX_COMMAND: usize = 128 * 1024 - 1;
+/// After the shell has ended, its background processes may print for this long.
+const BACKGROUND_GRACE: Duration = Duration::from_millis(100);
+/// The longest wait until killed processes are gone.
+const KILL_TIMEOUT: Duration = Duration::from_secs(2);
+const READ_BUFFER_BYTES: usize = 64 * 1024;
+/// Bytes; the kernel rejects a longer argument.
+const MAX_COMMAND_BYTES: usize = 128 * 1024 - 1;
 
-/// How to run a command.
+/// The options of a command.
 #[derive(Debug, Clone)]
 pub struct ShellOptions<'a> {
-    /// Where it runs.
+    /// The working directory.
     pub cwd: &'a Path,
-    /// Which shell, with which environment.
+    /// The shell and its environment.
     pub settings: &'a ToolSettings,
-    /// Kill it after this long.
+    /// The time after which the command is killed.
     pub timeout: Option<Duration>,
-    /// Who may be slower than the command, which then waits.
+    /// A receiver of the output. If it is slower than the command, the command waits.
     pub follower: Option<&'a dyn Follower>,
 }
 
-/// Someone who follows what a command prints.
+/// Follows the output of a command.
 pub trait Follower: std::fmt::Debug + Send + Sync {
-    /// Takes what was printed next, as plain text. Must not block.
+    /// Receives the next output, as plain text. Must not block.
     fn printed(&self, text: &str);
 
-    /// Whether more may be printed; when not, the command waits for [`Follower::room`].
+    /// Reports whether more may be printed; if not, the command waits for [`Follower::room`].
     fn has_room(&self) -> bool;
 
     /// Waits until more may be printed.
     fn room(&self) -> BoxFuture<'_, ()>;
 }
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShellOutcome {
-    /// By itself, with this code.
+    /// It exited with this code.
     Exited(i32),
-    /// By a signal that was not ours.
+    /// A signal that pinion did not send ended it.
     Signalled,
     /// It took too long and was killed.
     TimedOut,
@@ -64,11 +64,12 @@ pub enum ShellOutcome {
     Aborted,
 }
 
-/// Runs `command` and hands every piece of its output to `on_chunk`.
+/// Runs `command` and passes every piece of its output to `on_chunk`.
 ///
-/// Returns when the command has ended and its output is complete, or shortly after its end if something in
-/// the background keeps the output open. That something lives on until the process ends; what a
-/// cancelled or late command started is killed, whatever it did to get away.
+/// Returns when the command has ended and its output is complete, or shortly after its end if a
+/// background process holds the output open. Such a process lives until pinion ends. If a command
+/// is cancelled or times out, everything it started is killed, including processes that left its
+/// session.
 pub async fn run_shell(
     command: &str,
     options: ShellOptions<'_>,
@@ -82,7 +83,7 @@ pub async fn run_shell(
         Err(_) if cancel.is_cancelled() => return Ok(ShellOutcome::Aborted),
         started => started?,
     };
-    let mut piece = vec![0; PIECE];
+    let mut piece = vec![0; READ_BUFFER_BYTES];
     let mut masked = options.settings.mask.stream();
     let mut open = true;
     let mut exit = None;
@@ -90,43 +91,43 @@ pub async fn run_shell(
     let timeout = options
         .timeout
         .and_then(|timeout| Instant::now().checked_add(timeout));
-    // Set when waiting any longer than that makes no sense.
+    // Set when the wait must end.
     let mut deadline = None;
-    // Since when the follower has had enough. What is killed is not held up by that.
-    let mut crowded: Option<Instant> = None;
+    // The time since which the follower has had no room. Killed commands do not wait for it.
+    let mut blocked_since: Option<Instant> = None;
     while open || exit.is_none() {
         tokio::select! {
             biased;
             () = cancel.cancelled(), if killed.is_none() => {
                 killed = Some(ShellOutcome::Aborted);
                 running.kill();
-                deadline = Some(Instant::now() + KILL_PATIENCE);
+                deadline = Some(Instant::now() + KILL_TIMEOUT);
             }
             () = at(timeout), if killed.is_none() && exit.is_none() => {
                 killed = Some(ShellOutcome::TimedOut);
                 running.kill();
-                deadline = Some(Instant::now() + KILL_PATIENCE);
+                deadline = Some(Instant::now() + KILL_TIMEOUT);
             }
             ended = running.wait(), if exit.is_none() => {
                 exit = Some(ended);
-                crowded = crowded.map(|_| Instant::now());
-                deadline = deadline.or_else(|| Some(Instant::now() + GRACE));
+                blocked_since = blocked_since.map(|_| Instant::now());
+                deadline = deadline.or_else(|| Some(Instant::now() + BACKGROUND_GRACE));
             }
-            () = room(options.follower), if crowded.is_some() && killed.is_none() => {
-                let waited = crowded.take().map_or(Duration::ZERO, |since| since.elapsed());
+            () = room(options.follower), if blocked_since.is_some() && killed.is_none() => {
+                let waited = blocked_since.take().map_or(Duration::ZERO, |since| since.elapsed());
                 deadline = deadline.map(|deadline| deadline + waited);
             }
-            read = pipe.read(&mut piece), if open && (crowded.is_none() || killed.is_some()) => {
+            read = pipe.read(&mut piece), if open && (blocked_since.is_none() || killed.is_some()) => {
                 match read {
                     Ok(0) | Err(_) => open = false,
                     Ok(count) => {
                         on_chunk(&masked.push(&piece[..count]));
                         let has_room = options.follower.is_none_or(Follower::has_room);
-                        crowded = (!has_room).then(Instant::now);
+                        blocked_since = (!has_room).then(Instant::now);
                     }
                 }
             },
-            () = at(deadline), if crowded.is_none() || killed.is_some() => break,
+            () = at(deadline), if blocked_since.is_none() || killed.is_some() => break,
         }
     }
     let held = masked.finish();
@@ -178,15 +179,19 @@ async fn start(
         Some(prefix) if !prefix.is_empty() => format!("{prefix}\n{command}"),
         _ => command.to_owned(),
     };
-    if command.len() > MAX_COMMAND {
+    if command.len() > MAX_COMMAND_BYTES {
         return Err(ToolError(format!(
-            "spawn E2BIG: the command is {} bytes long and the system takes {MAX_COMMAND}. \
+            "spawn E2BIG: the command is {} bytes long and the system takes {MAX_COMMAND_BYTES}. \
              Write it to a file and run that.",
             command.len()
         )));
     }
     let failed = |error: std::io::Error| match error.raw_os_error() {
-        Some(_) => ToolError(format!("spawn {} {}", shell.display(), fault::code(&error))),
+        Some(_) => ToolError(format!(
+            "spawn {} {}",
+            shell.display(),
+            node_error::code(&error)
+        )),
         None if error.to_string() == KILLED => ToolError(KILLED.into()),
         None => ToolError(format!("The command could not be started: {error}")),
     };
@@ -230,7 +235,7 @@ fn shell(custom: Option<PathBuf>) -> Result<PathBuf, ToolError> {
     Ok(found.unwrap_or_else(|| "sh".into()))
 }
 
-/// What the environment of a command starts from, and what is added.
+/// The base environment of a command, and the variables that are added.
 fn environment(settings: &ToolSettings) -> (Environment, Vec<(OsString, OsString)>) {
     let (base, mut variables) = match (settings.environment)() {
         None => (Environment::Inherited, Vec::new()),

@@ -1,4 +1,4 @@
-//! The one shape of everything callable.
+//! The trait of everything a model can call.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use tokio_util::sync::CancellationToken;
 
 /// Anything a model may call: a built-in, an extension's tool, a clip's command, an MCP tool.
 pub trait Tool: Send + Sync {
-    /// What the model is told about it.
+    /// The tool's description for the model.
     fn spec(&self) -> &ToolSpec;
 
-    /// The arguments as [`Tool::call`] takes them, or the text that tells the model what is wrong.
+    /// The arguments in the form for [`Tool::call`], or an error text for the model.
     ///
     /// Tools that accept more than they publish override it.
     fn validate(&self, arguments: &Value) -> Result<Value, String> {
         crate::validate(self.spec(), arguments)
     }
 
-    /// Makes the model's arguments what [`Tool::validate`] expects, where a tool has its own way.
+    /// Converts the model's arguments to the form for [`Tool::validate`], for tools that need it.
     fn prepare(&self, arguments: Value) -> BoxFuture<'_, Result<Value, ToolError>> {
         Box::pin(std::future::ready(Ok(arguments)))
     }
@@ -37,12 +37,12 @@ pub trait Tool: Send + Sync {
         &[]
     }
 
-    /// Whether the calls of one answer may run beside this one.
+    /// The execution of the other calls of the same answer.
     fn execution(&self) -> Execution {
         Execution::Parallel
     }
 
-    /// Where the tool comes from, as a client is told; `None` for one of our own.
+    /// The origin of the tool, for clients; `None` for a built-in one.
     fn source(&self) -> Option<Value> {
         None
     }
@@ -57,17 +57,17 @@ pub trait Tool: Send + Sync {
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
 }
 
-/// Whether the calls of one answer run side by side.
+/// The execution of the calls of one answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Execution {
-    /// They may.
+    /// Calls may run in parallel.
     #[default]
     Parallel,
-    /// One such tool makes all of them run one after another.
+    /// One such tool makes all calls run one after another.
     Sequential,
 }
 
-/// What a call runs in.
+/// The circumstances of a call.
 #[derive(Clone)]
 pub struct ToolContext {
     /// The provider's id of the call.
@@ -76,25 +76,25 @@ pub struct ToolContext {
     pub cwd: Arc<PathBuf>,
     /// Asks the call to end.
     pub cancel: CancellationToken,
-    /// Takes everything produced so far; each update replaces the one before.
+    /// Receives everything produced so far; each update replaces the one before.
     pub updates: UpdateSink,
 }
 
-/// Takes the progress of a call. It must not block.
+/// Receives the progress of a call. It must not block.
 pub type UpdateSink = Arc<dyn Fn(ToolOutput) + Send + Sync>;
 
-/// What a call returned.
+/// The result of a call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolOutput {
     /// Text and images for the model.
     pub content: Vec<Block>,
     /// Structured data for people and programs.
     pub details: Option<Value>,
-    /// Asks for the run to end here; heeded when every call of the answer asks.
+    /// Requests the end of the run; effective when every call of the answer requests it.
     pub terminate: bool,
 }
 
-/// Why a call failed, in words for the model.
+/// The failure of a call, in words for the model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ToolError(pub String);
@@ -118,7 +118,7 @@ impl ToolOutput {
 }
 
 impl ToolContext {
-    /// Fails with the text all file tools use when the call was asked to end.
+    /// Fails with the text all file tools use when the call was cancelled.
     pub(crate) fn check_cancelled(&self) -> Result<(), ToolError> {
         if self.cancel.is_cancelled() {
             Err(ToolError::aborted())
@@ -129,7 +129,7 @@ impl ToolContext {
 }
 
 impl ToolError {
-    /// The call was asked to end.
+    /// The error of a call that was cancelled.
     pub(crate) fn aborted() -> Self {
         Self("Operation aborted".into())
     }

@@ -1,7 +1,7 @@
-//! Cutting text to what a model can take: 2000 lines or 50 KiB, whichever comes first.
+//! Cuts text to the limits of a result: 2000 lines or 50 KiB, whichever comes first.
 //!
-//! Lines are separated by LF and a final LF opens one more, empty line; bytes are UTF-8. This module
-//! only cuts and counts: the words that tell the model about a cut belong to the tools.
+//! Lines are separated by LF and a final LF opens one more, empty line; bytes are UTF-8. This
+//! module only cuts and counts: the tools word the notes about a cut.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -14,7 +14,7 @@ pub const MAX_BYTES: usize = 50 * 1024;
 /// exactly, because that is what clients see in `maxLines`.
 pub(crate) const NO_LINE_LIMIT: u64 = 9_007_199_254_740_991;
 
-/// Which limit cut the text.
+/// The limit that cut the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TruncatedBy {
@@ -24,15 +24,15 @@ pub enum TruncatedBy {
     Bytes,
 }
 
-/// A text after cutting, and what was cut. Members are in the order clients know.
+/// A text after cutting, and the sizes before. Members are in the order clients expect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Truncation {
-    /// What is left.
+    /// The text after cutting.
     pub content: String,
-    /// Something is missing.
+    /// A part of the text is missing.
     pub truncated: bool,
-    /// Why it is missing.
+    /// The limit that applied.
     pub truncated_by: Option<TruncatedBy>,
     /// Lines of the whole text.
     pub total_lines: u64,
@@ -52,7 +52,7 @@ pub struct Truncation {
     pub max_bytes: u64,
 }
 
-/// Size of a text of which only a part is at hand.
+/// Size of a text of which only a part is available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Totals {
     pub lines: u64,
@@ -89,13 +89,13 @@ impl Truncation {
         }
     }
 
-    /// The object clients find in `details.truncation`.
+    /// The object `details.truncation` for clients.
     pub fn to_value(&self) -> Value {
         serde_json::to_value(self).unwrap_or_default()
     }
 }
 
-/// Keeps whole lines from the start of `text`, the start of a text of size `totals`.
+/// Returns whole lines from the start of `text`, the start of a text of size `totals`.
 ///
 /// `text` must be all of it, or more than the byte limit of it.
 pub(crate) fn head(text: &str, totals: Totals, max_lines: u64) -> Truncation {
@@ -127,10 +127,10 @@ pub(crate) fn head(text: &str, totals: Totals, max_lines: u64) -> Truncation {
     }
 }
 
-/// Keeps whole lines from the end of `text`, the end of a text of size `totals`.
+/// Returns whole lines from the end of `text`, the end of a text of size `totals`.
 ///
-/// `text` must be all of it, or more than the byte limit of it. A last line that is too long by itself
-/// keeps its end.
+/// `text` must be all of it, or more than the byte limit of it. Of a last line that is too long by
+/// itself, the end is returned.
 pub(crate) fn tail(text: &str, totals: Totals) -> Truncation {
     let max_lines = MAX_LINES as u64;
     if totals.fit(max_lines) {

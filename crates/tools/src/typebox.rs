@@ -1,27 +1,27 @@
-//! Checks a call's arguments the way pi has done since it checks with TypeBox.
+//! Checks a call's arguments as pi does since it uses TypeBox.
 //!
-//! The coercion is that of [`crate::validate`]; the words and the paths are TypeBox's: dots between
-//! members, all missing members in one line. What is not known here is let through.
+//! The coercion is that of [`crate::validate`]; the wording and the paths are TypeBox's: dots
+//! between members, all missing members in one line. Unknown keywords accept everything.
 
 use pinion_message::ToolSpec;
 use serde_json::{Map, Value};
 
 use crate::coerce;
 
-/// Nesting (of schemas and references) beyond which a schema is taken as satisfied.
+/// Nesting (of schemas and references) beyond which a schema is treated as satisfied.
 const MAX_DEPTH: usize = 64;
 
-/// What `null` becomes where a text is wanted.
+/// The conversion of `null` where a text is required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NullText {
     /// An empty text: for schemas written as JSON.
     #[default]
     Empty,
-    /// The word: for schemas made with TypeBox.
+    /// The word `null`: for schemas made with TypeBox.
     Word,
 }
 
-/// The arguments in the types that `spec` declares, or the text that tells the model what is wrong.
+/// The arguments in the types that `spec` declares, or an error text for the model.
 pub fn validate_typebox(
     spec: &ToolSpec,
     arguments: &Value,
@@ -288,7 +288,8 @@ impl<'s> Checker<'s> {
         }
     }
 
-    /// The first branch that takes the value as it is, or else the first that takes it coerced.
+    /// The first branch that accepts the value unchanged, or else the first that accepts it
+    /// coerced.
     fn check_any(&mut self, branches: &'s [Value], value: &mut Value, path: &str, depth: usize) {
         let mut coerced = None;
         let mut problems = Vec::new();

@@ -1,18 +1,18 @@
-//! Checks a call's arguments against its tool's schema, after bending them into shape.
+//! Checks a call's arguments against its tool's schema, after coercing them.
 //!
-//! Models write `"5"` where a number is wanted; such values are coerced. The checker knows the part of JSON
-//! Schema that tools use, words its findings as Ajv does, and lets through what it does not know:
-//! formats, conditionals, remote references.
+//! Models write `"5"` where a number is required; such values are coerced. The checker supports the
+//! part of JSON Schema that tools use, words its errors as Ajv does, and accepts what it does not
+//! support: formats, conditionals, remote references.
 
 use pinion_message::ToolSpec;
 use serde_json::{Map, Value};
 
 use crate::coerce;
 
-/// Nesting (of schemas and references) beyond which a schema is taken as satisfied.
+/// Nesting (of schemas and references) beyond which a schema is treated as satisfied.
 const MAX_DEPTH: usize = 64;
 
-/// The arguments in the types that `spec` declares, or the text that tells the model what is wrong.
+/// The arguments in the types that `spec` declares, or an error text for the model.
 ///
 /// Members the schema does not name pass unchanged.
 pub fn validate(spec: &ToolSpec, arguments: &Value) -> Result<Value, String> {
@@ -151,7 +151,7 @@ impl<'s> Checker<'s> {
                 problems.extend(found);
                 continue;
             }
-            // Branches that only fit after coercion do not make a choice ambiguous.
+            // Branches that only match after coercion do not make a choice ambiguous.
             accepted_as_is += usize::from(candidate == *value);
             accepted.get_or_insert(candidate);
             if kind == Branches::Any {

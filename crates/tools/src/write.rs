@@ -1,4 +1,4 @@
-//! The write tool: a file's whole content.
+//! The write tool: replaces a file's whole content.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use pinion_message::ToolSpec;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Tool, ToolContext, ToolError, ToolOutput, arguments, fault, path, store};
+use crate::{Tool, ToolContext, ToolError, ToolOutput, arguments, file_changes, node_error, path};
 
 /// Creates or overwrites a file, with the directories above it.
 #[derive(Debug)]
@@ -54,12 +54,12 @@ impl Tool for Write {
             // A child, so that dropping the call stops the thread before it changes anything.
             let cancel = context.cancel.child_token();
             let _ends_with_call = cancel.clone().drop_guard();
-            store::change(&path, &context.cancel, move || {
+            file_changes::change(&path, &context.cancel, move || {
                 make_parent(&file, &cancel)?;
-                store::replace(&file, text.as_bytes(), &cancel)
+                file_changes::replace(&file, text.as_bytes(), &cancel)
             })
             .await?;
-            // Counted in UTF-16 units, which is what clients of this text are used to.
+            // Counted in UTF-16 units, as clients of this text expect.
             let length = content.encode_utf16().count();
             Ok(ToolOutput::text(format!(
                 "Successfully wrote {length} bytes to {name}"
@@ -70,13 +70,14 @@ impl Tool for Write {
 }
 
 fn make_parent(path: &Path, cancel: &CancellationToken) -> Result<(), ToolError> {
-    pinion_files::refuse(path).map_err(|error| fault::at(&error, "open", path))?;
+    pinion_files::refuse(path)
+        .map_err(|error| node_error::at(&error, "open", path))?;
     if cancel.is_cancelled() {
         return Err(ToolError::aborted());
     }
     match path.parent() {
         Some(parent) if !parent.is_dir() => {
-            std::fs::create_dir_all(parent).map_err(|error| fault::at(&error, "mkdir", parent))
+            std::fs::create_dir_all(parent).map_err(|error| node_error::at(&error, "mkdir", parent))
         }
         _ => Ok(()),
     }

@@ -1,10 +1,10 @@
-//! The bash tool and the user's own commands, in the words clients know.
+//! The bash tool and the user's own commands, with the texts clients expect.
 
 mod common;
 
 use std::time::Duration;
 
-use common::{Place, text};
+use common::{Workspace, text};
 use pinion_tools::{BashOutcome, ToolSettings, user_bash};
 use serde_json::{Value, json};
 
@@ -14,13 +14,13 @@ fn command(line: &str) -> Value {
 
 #[tokio::test]
 async fn a_command_answers_with_what_it_printed() {
-    let place = Place::new(&[]);
+    let workspace = Workspace::new(&[]);
     for (line, shown) in [
         ("echo hello from bash", "hello from bash\n"),
         ("true", "(no output)"),
         (
             "pwd -P",
-            &format!("{}\n", place.path().canonicalize().unwrap().display()),
+            &format!("{}\n", workspace.path().canonicalize().unwrap().display()),
         ),
         ("cat", "(no output)"),
         ("printf '\\033[31mred\\r\\n'", "\u{1b}[31mred\r\n"),
@@ -29,7 +29,7 @@ async fn a_command_answers_with_what_it_printed() {
         ("kill -9 $$", "(no output)"),
         ("kill -40 $$", "(no output)"),
     ] {
-        let output = place.call("bash", command(line)).await.unwrap();
+        let output = workspace.call("bash", command(line)).await.unwrap();
         assert_eq!(
             (text(&output).as_str(), output.details),
             (shown, None),
@@ -40,7 +40,7 @@ async fn a_command_answers_with_what_it_printed() {
 
 #[tokio::test]
 async fn a_command_that_fails_says_so() {
-    let place = Place::new(&[]);
+    let workspace = Workspace::new(&[]);
     for (arguments, error) in [
         (
             command("false"),
@@ -63,46 +63,48 @@ async fn a_command_that_fails_says_so() {
             "(no output)\n\nCommand exited with code 4",
         ),
     ] {
-        assert_eq!(place.error("bash", arguments).await, error);
+        assert_eq!(workspace.error("bash", arguments).await, error);
     }
-    let long = place
+    let long = workspace
         .error("bash", command(&format!("echo {}", "x".repeat(200_000))))
         .await;
     assert!(
         long.starts_with("spawn E2BIG: the command is 200005 bytes long"),
         "{long}"
     );
-    let broken = place.error("bash", command("echo \0")).await;
+    let broken = workspace.error("bash", command("echo \0")).await;
     assert!(broken.contains("NUL"), "{broken}");
 }
 
 #[tokio::test]
 async fn an_abort_ends_the_command_and_the_next_one_does_not_start() {
-    let place = Place::new(&[]);
-    let cancel = place.cancel.clone();
-    let updates = place.updates.clone();
+    let workspace = Workspace::new(&[]);
+    let cancel = workspace.cancel.clone();
+    let updates = workspace.updates.clone();
     tokio::spawn(async move {
         while updates.lock().unwrap().is_empty() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         cancel.cancel();
     });
-    let error = place
+    let error = workspace
         .error("bash", command("echo begun; sleep 30; echo never"))
         .await;
     assert_eq!(error, "begun\n\n\nCommand aborted");
-    let error = place.error("bash", command("echo second; touch ran")).await;
+    let error = workspace
+        .error("bash", command("echo second; touch ran"))
+        .await;
     assert_eq!(error, "Command aborted");
-    assert!(!place.path().join("ran").exists());
+    assert!(!workspace.path().join("ran").exists());
 }
 
 #[tokio::test]
 async fn progress_is_shown_while_a_command_runs() {
-    let place = Place::new(&[]);
+    let workspace = Workspace::new(&[]);
     let line = "for i in 1 2 3; do echo line $i; sleep 0.25; done";
-    let shown = place.text("bash", command(line)).await;
+    let shown = workspace.text("bash", command(line)).await;
     assert_eq!(shown, "line 1\nline 2\nline 3\n");
-    let updates = place.updates.lock().unwrap();
+    let updates = workspace.updates.lock().unwrap();
     let texts: Vec<String> = updates.iter().map(text).collect();
     assert!(!texts.is_empty());
     assert!(
@@ -122,10 +124,10 @@ async fn progress_is_shown_while_a_command_runs() {
 
 #[tokio::test]
 async fn a_flood_of_output_makes_few_updates_and_the_last_word_arrives() {
-    let place = Place::new(&[]);
+    let workspace = Workspace::new(&[]);
     let line = "for i in $(seq 400); do echo $i; done; sleep 0.5";
-    let output = place.call("bash", command(line)).await.unwrap();
-    let updates = place.updates.lock().unwrap();
+    let output = workspace.call("bash", command(line)).await.unwrap();
+    let updates = workspace.updates.lock().unwrap();
     assert!(updates.len() < 100, "{} updates", updates.len());
     assert_eq!(
         text(updates.last().unwrap()),
@@ -136,7 +138,7 @@ async fn a_flood_of_output_makes_few_updates_and_the_last_word_arrives() {
 
 #[tokio::test]
 async fn long_output_shows_its_end_and_names_a_file_with_all_of_it() {
-    let place = Place::new(&[]);
+    let workspace = Workspace::new(&[]);
     for (line, shown, totals) in [
         (
             "seq 1 5000",
@@ -154,7 +156,7 @@ async fn long_output_shows_its_end_and_names_a_file_with_all_of_it() {
             (1, 120_000, 1, 51_200),
         ),
     ] {
-        let output = place.call("bash", command(line)).await.unwrap();
+        let output = workspace.call("bash", command(line)).await.unwrap();
         let details = output.details.clone().unwrap();
         let cut = &details["truncation"];
         let log = details["fullOutputPath"].as_str().unwrap();
@@ -187,7 +189,7 @@ async fn long_output_shows_its_end_and_names_a_file_with_all_of_it() {
 
 #[tokio::test]
 async fn the_shell_and_its_surroundings_follow_the_settings() {
-    let place = Place::new(&[]);
+    let workspace = Workspace::new(&[]);
     let settings = ToolSettings {
         shell_path: Some("/bin/sh".into()),
         shell_command_prefix: Some("greeting=hello".into()),
@@ -196,7 +198,7 @@ async fn the_shell_and_its_surroundings_follow_the_settings() {
         ..ToolSettings::default()
     };
     let line = "echo $greeting $EXTRA $PI_CODING_AGENT ${PATH%%:*} $0";
-    let output = place
+    let output = workspace
         .call_with("bash", command(line), settings)
         .await
         .unwrap();
@@ -206,7 +208,7 @@ async fn the_shell_and_its_surroundings_follow_the_settings() {
         shell_path: Some("/no/shell".into()),
         ..ToolSettings::default()
     };
-    let error = place
+    let error = workspace
         .call_with("bash", command("true"), settings)
         .await
         .unwrap_err();
@@ -218,16 +220,19 @@ async fn the_shell_and_its_surroundings_follow_the_settings() {
     );
 
     let settings = ToolSettings {
-        shell_path: Some(place.path().to_owned()),
+        shell_path: Some(workspace.path().to_owned()),
         ..ToolSettings::default()
     };
-    let error = place
+    let error = workspace
         .call_with("bash", command("true"), settings)
         .await
         .unwrap_err();
-    assert_eq!(error.0, format!("spawn {} EACCES", place.path().display()));
+    assert_eq!(
+        error.0,
+        format!("spawn {} EACCES", workspace.path().display())
+    );
 
-    let gone = Place::new(&[]);
+    let gone = Workspace::new(&[]);
     std::fs::remove_dir_all(gone.path()).unwrap();
     assert_eq!(
         gone.error("bash", command("true")).await,
@@ -242,13 +247,13 @@ async fn the_shell_and_its_surroundings_follow_the_settings() {
     clippy::unwrap_used,
     reason = "a command that cannot be run should fail the test"
 )]
-async fn run(place: &Place, line: &str) -> BashOutcome {
+async fn run(workspace: &Workspace, line: &str) -> BashOutcome {
     user_bash(
         line,
-        place.path(),
+        workspace.path(),
         &ToolSettings::default(),
         None,
-        &place.cancel,
+        &workspace.cancel,
     )
     .await
     .unwrap()
@@ -266,7 +271,7 @@ fn outcome(output: &str, exit_code: Option<i32>) -> BashOutcome {
 
 #[tokio::test]
 async fn the_user_gets_plain_text_and_an_exit_code() {
-    let place = Place::new(&[]);
+    let workspace = Workspace::new(&[]);
     for (line, expected) in [
         ("echo from rpc", outcome("from rpc\n", Some(0))),
         ("echo oops; exit 4", outcome("oops\n", Some(4))),
@@ -278,9 +283,9 @@ async fn the_user_gets_plain_text_and_an_exit_code() {
         ),
         ("echo x; kill -9 $$", outcome("x\n", None)),
     ] {
-        assert_eq!(run(&place, line).await, expected, "{line}");
+        assert_eq!(run(&workspace, line).await, expected, "{line}");
     }
-    let long = run(&place, "seq 1 5000").await;
+    let long = run(&workspace, "seq 1 5000").await;
     assert!(long.output.starts_with("3002\n") && long.output.ends_with("5000\n"));
     assert_eq!(
         (long.exit_code, long.cancelled, long.truncated),
@@ -291,22 +296,22 @@ async fn the_user_gets_plain_text_and_an_exit_code() {
 
 #[tokio::test]
 async fn the_user_may_cancel() {
-    let place = Place::new(&[]);
-    let cancel = place.cancel.clone();
+    let workspace = Workspace::new(&[]);
+    let cancel = workspace.cancel.clone();
     tokio::spawn(async move {
         tokio::time::sleep(Duration::from_millis(200)).await;
         cancel.cancel();
     });
     assert_eq!(
-        run(&place, "echo begun; sleep 30").await,
+        run(&workspace, "echo begun; sleep 30").await,
         outcome("begun\n", None)
     );
 }
 
 #[tokio::test]
 async fn a_background_job_does_not_hold_up_the_answer() {
-    let place = Place::new(&[]);
-    let shown = place
+    let workspace = Workspace::new(&[]);
+    let shown = workspace
         .text("bash", command("sleep 300 & echo started"))
         .await;
     assert_eq!(shown, "started\n");

@@ -1,6 +1,8 @@
-//! Nothing outlives us: not what runs, not what was left in the background, not what tried to get away.
+//! No process outlives pinion: neither running commands nor background processes nor those that try
+//! to escape.
 //!
-//! Processes are counted by a number in their command line, which no environment, session or parent hides.
+//! Processes are counted by a number in their command line, which no environment, session or parent
+//! hides.
 #![allow(
     clippy::unwrap_used,
     reason = "a test that cannot be set up should fail"
@@ -14,7 +16,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use common::{PROBE, Place, text};
+use common::{PROBE, Workspace, text};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use pinion_tools::ToolSettings;
@@ -22,7 +24,7 @@ use serde_json::json;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A name for the processes of one test: how long they sleep.
+/// Identifies the processes of one test by the seconds they sleep.
 struct Tag(String);
 
 impl Tag {
@@ -32,7 +34,7 @@ impl Tag {
         Self(format!("600.{:07}{next:03}", std::process::id()))
     }
 
-    /// Commands that leave `sleep` processes behind, each in its own way; and how many.
+    /// Commands that leave `sleep` processes behind, each in its own way; and their number.
     fn escapes(&self) -> Vec<(String, usize)> {
         let tag = &self.0;
         vec![
@@ -90,7 +92,7 @@ impl Drop for Tag {
     }
 }
 
-/// Starts the probe in its own group and waits for it to say `line`.
+/// Starts the probe in its own group and waits until it prints `line`.
 fn probe(arguments: &[&str], line: &str) -> Child {
     let mut child = Command::new(PROBE)
         .args(arguments)
@@ -189,7 +191,7 @@ fn what_survived_both_is_swept_by_the_next() {
     first.kill().unwrap();
     first.wait().unwrap();
     kill(guardian, Signal::SIGKILL).unwrap();
-    // Nobody is left to end them, until some guardian starts.
+    // No process ends them until a guardian starts.
     let mut second = probe(&["true"], "done");
     tag.wait_for(0);
     drop(second.stdin.take());
@@ -200,13 +202,13 @@ fn what_survived_both_is_swept_by_the_next() {
 async fn an_abort_ends_what_the_command_started() {
     let tag = Tag::new();
     for (command, count) in tag.escapes() {
-        let place = Place::new(&[]);
-        let call = place.error("bash", json!({"command": format!("{command}\nsleep 60")}));
+        let workspace = Workspace::new(&[]);
+        let call = workspace.error("bash", json!({"command": format!("{command}\nsleep 60")}));
         let abort = async {
             while tag.count() != count {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
-            place.cancel.cancel();
+            workspace.cancel.cancel();
         };
         let (error, ()) = tokio::join!(call, abort);
         assert!(error.ends_with("Command aborted"), "{error}");
@@ -222,15 +224,15 @@ async fn an_abort_ends_what_the_command_started() {
 async fn an_abort_amid_forks_ends_what_the_command_started() {
     let tag = Tag::new();
     for round in 0..30 {
-        let place = Place::new(&[]);
+        let workspace = Workspace::new(&[]);
         let forks = format!("for n in {{1..40}}; do setsid sleep {} & done; wait", tag.0);
-        let call = place.error("bash", json!({"command": forks}));
+        let call = workspace.error("bash", json!({"command": forks}));
         let abort = async {
             while tag.count() == 0 {
                 tokio::time::sleep(Duration::from_micros(200)).await;
             }
             tokio::time::sleep(Duration::from_micros(300 * round)).await;
-            place.cancel.cancel();
+            workspace.cancel.cancel();
         };
         let (error, ()) = tokio::join!(call, abort);
         assert!(error.ends_with("Command aborted"), "{error}");
@@ -240,9 +242,9 @@ async fn an_abort_amid_forks_ends_what_the_command_started() {
 
 #[tokio::test]
 async fn a_timeout_ends_what_the_command_started() {
-    let (tag, place) = (Tag::new(), Place::new(&[]));
+    let (tag, workspace) = (Tag::new(), Workspace::new(&[]));
     let line = format!("setsid sleep {0} & sleep {0}", tag.0);
-    let error = place
+    let error = workspace
         .error("bash", json!({"command": line, "timeout": 0.5}))
         .await;
     assert_eq!(error, "Command timed out after 0.5 seconds");
@@ -251,9 +253,9 @@ async fn a_timeout_ends_what_the_command_started() {
 
 #[tokio::test]
 async fn a_dropped_call_ends_what_the_command_started() {
-    let (tag, place) = (Tag::new(), Place::new(&[]));
+    let (tag, workspace) = (Tag::new(), Workspace::new(&[]));
     let line = format!("setsid sleep {0} & sleep {0}", tag.0);
-    let call = place.call("bash", json!({"command": line}));
+    let call = workspace.call("bash", json!({"command": line}));
     let dropped = tokio::time::timeout(Duration::from_millis(500), call).await;
     assert!(dropped.is_err());
     tag.wait_for(0);
@@ -261,30 +263,32 @@ async fn a_dropped_call_ends_what_the_command_started() {
 
 #[tokio::test]
 async fn a_good_command_may_leave_a_server_behind_until_the_end() {
-    let (tag, place) = (Tag::new(), Place::new(&[]));
+    let (tag, workspace) = (Tag::new(), Workspace::new(&[]));
     let line = format!("sleep {} >/dev/null 2>&1 & echo started", tag.0);
     assert_eq!(
-        place.text("bash", json!({"command": line})).await,
+        workspace.text("bash", json!({"command": line})).await,
         "started\n"
     );
     for _ in 0..5 {
-        place.text("bash", json!({"command": "true"})).await;
+        workspace.text("bash", json!({"command": "true"})).await;
     }
     assert_eq!(tag.count(), 1);
     pinion_process::kill_all();
     assert_eq!(tag.count(), 0);
     assert_eq!(
-        place.text("bash", json!({"command": "echo again"})).await,
+        workspace
+            .text("bash", json!({"command": "echo again"}))
+            .await,
         "again\n"
     );
 }
 
 #[tokio::test]
 async fn a_command_whose_guardian_is_killed_fails_and_the_next_one_works() {
-    let (tag, place) = (Tag::new(), Place::new(&[]));
-    place.text("bash", json!({"command": "true"})).await;
+    let (tag, workspace) = (Tag::new(), Workspace::new(&[]));
+    workspace.text("bash", json!({"command": "true"})).await;
     let line = format!("setsid sleep {0} & sleep {0}", tag.0);
-    let call = place.error("bash", json!({"command": line}));
+    let call = workspace.error("bash", json!({"command": line}));
     let murder = async {
         while tag.count() != 2 {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -302,7 +306,9 @@ async fn a_command_whose_guardian_is_killed_fails_and_the_next_one_works() {
     );
     tag.wait_for(0);
     assert_eq!(
-        place.text("bash", json!({"command": "echo again"})).await,
+        workspace
+            .text("bash", json!({"command": "echo again"}))
+            .await,
         "again\n"
     );
 }
@@ -311,10 +317,10 @@ async fn a_command_whose_guardian_is_killed_fails_and_the_next_one_works() {
 #[tokio::test]
 async fn commands_started_while_a_guardian_dies_are_not_harmed() {
     for round in 0..20 {
-        let place = Place::new(&[]);
-        place.text("bash", json!({"command": "true"})).await;
+        let workspace = Workspace::new(&[]);
+        workspace.text("bash", json!({"command": "true"})).await;
         let guardian = Pid::from_raw(guardian_of(std::process::id()));
-        let victim = place.call("bash", json!({"command": "sleep 30"}));
+        let victim = workspace.call("bash", json!({"command": "sleep 30"}));
         let others = async {
             tokio::time::sleep(Duration::from_millis(round * 3)).await;
             kill(guardian, Signal::SIGKILL).unwrap();
@@ -322,13 +328,13 @@ async fn commands_started_while_a_guardian_dies_are_not_harmed() {
             for number in 0..10 {
                 tokio::time::sleep(Duration::from_millis(2)).await;
                 let line = format!("sleep 0.02; echo {number}");
-                outputs.push(place.call("bash", json!({"command": line})).await);
+                outputs.push(workspace.call("bash", json!({"command": line})).await);
             }
             outputs
         };
         let (victim, outputs) = tokio::join!(victim, async {
             let outputs = others.await;
-            place.cancel.cancel();
+            workspace.cancel.cancel();
             outputs
         });
         drop(victim);
@@ -344,40 +350,42 @@ async fn commands_started_while_a_guardian_dies_are_not_harmed() {
 
 #[tokio::test]
 async fn a_command_that_kills_its_guardian_runs_once_and_the_next_one_works() {
-    let place = Place::new(&[]);
+    let workspace = Workspace::new(&[]);
     for round in 1..=10 {
         let line = "echo run >> runs; kill -9 $PPID; sleep 5";
-        let error = place.error("bash", json!({"command": line})).await;
+        let error = workspace.error("bash", json!({"command": line})).await;
         assert!(
             error.contains("watches over commands was killed"),
             "{error}"
         );
         let line = "wc -l < runs";
-        let runs = place.text("bash", json!({"command": line})).await;
+        let runs = workspace.text("bash", json!({"command": line})).await;
         assert_eq!(runs.trim(), round.to_string());
     }
 }
 
 #[tokio::test]
 async fn without_a_guardian_commands_still_run_and_end() {
-    let place = Place::new(&[]);
+    let workspace = Workspace::new(&[]);
     pinion_process::set_guardian("/bin/false".into(), Vec::new());
     assert_eq!(
-        place.text("bash", json!({"command": "echo hello"})).await,
+        workspace
+            .text("bash", json!({"command": "echo hello"}))
+            .await,
         "hello\n"
     );
     pinion_process::kill_all();
-    let (tag, place) = (Tag::new(), Place::new(&[]));
+    let (tag, workspace) = (Tag::new(), Workspace::new(&[]));
     let line = format!(
         "(setsid sh -c 'sleep {0} & sleep {0} &' &); sleep {0}",
         tag.0
     );
-    let call = place.error("bash", json!({"command": line}));
+    let call = workspace.error("bash", json!({"command": line}));
     let abort = async {
         while tag.count() != 3 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        place.cancel.cancel();
+        workspace.cancel.cancel();
     };
     let (error, ()) = tokio::join!(call, abort);
     assert_eq!(error, "Command aborted");
@@ -386,7 +394,7 @@ async fn without_a_guardian_commands_still_run_and_end() {
 
 #[tokio::test]
 async fn a_binary_that_cannot_be_a_guardian_does_without() {
-    // Without being told otherwise, this test binary is tried, which knows nothing of guardians.
+    // By default this test binary is tried, which cannot be a guardian.
     let cwd = std::env::temp_dir();
     let settings = ToolSettings::default();
     let never = Default::default();
@@ -398,7 +406,7 @@ async fn a_binary_that_cannot_be_a_guardian_does_without() {
 async fn a_command_gets_no_descriptor_of_ours() {
     let file = std::fs::File::open("/dev/null").unwrap();
     let inheritable = nix::unistd::dup(&file).unwrap();
-    let place = Place::new(&[]);
+    let workspace = Workspace::new(&[]);
     for guardian in [PROBE, "/bin/false"] {
         pinion_process::kill_all();
         pinion_process::set_guardian(
@@ -406,7 +414,7 @@ async fn a_command_gets_no_descriptor_of_ours() {
             vec![pinion_process::GUARDIAN_ARGUMENT.into()],
         );
         let line = "for name in /proc/$$/fd/*; do readlink $name; done; true";
-        let shown = place.text("bash", json!({"command": line})).await;
+        let shown = workspace.text("bash", json!({"command": line})).await;
         assert_eq!(shown.lines().count(), 3, "{shown}");
     }
     drop(inheritable);
@@ -414,13 +422,13 @@ async fn a_command_gets_no_descriptor_of_ours() {
 
 #[tokio::test]
 async fn a_command_sees_no_terminal_and_no_foreign_group() {
-    let place = Place::new(&[]);
+    let workspace = Workspace::new(&[]);
     let settings = ToolSettings {
         shell_path: Some("/bin/sh".into()),
         ..ToolSettings::default()
     };
     let line = "ps -o pid=,pgid=,sid= -p $$ 2>/dev/null || cut -d' ' -f1,5,6 /proc/$$/stat; (exec </dev/tty) 2>&1 | head -1";
-    let output = place
+    let output = workspace
         .call_with("bash", json!({"command": line}), settings)
         .await
         .unwrap();

@@ -1,8 +1,8 @@
-//! read, write and edit, in the words clients know.
+//! read, write and edit, with the texts clients expect.
 
 mod common;
 
-use common::{Place, text};
+use common::{Workspace, text};
 use pinion_message::Block;
 use pinion_tools::ToolSettings;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 #[tokio::test]
 async fn read_shows_a_file_or_a_part_of_it() {
     let ten: String = (1..=10).map(|n| format!("row {n}\n")).collect();
-    let place = Place::new(&[
+    let workspace = Workspace::new(&[
         ("notes.txt", "alpha\nbeta\ngamma\n"),
         ("ten.txt", &ten),
         ("empty", ""),
@@ -26,7 +26,7 @@ async fn read_shows_a_file_or_a_part_of_it() {
         (json!({"path": "ten.txt", "offset": 0, "limit": 99}), &ten),
         (json!({"path": "@empty"}), ""),
     ] {
-        let output = place.call("read", arguments.clone()).await.unwrap();
+        let output = workspace.call("read", arguments.clone()).await.unwrap();
         assert_eq!(text(&output), shown, "{arguments}");
         assert_eq!(output.details, None);
     }
@@ -34,8 +34,8 @@ async fn read_shows_a_file_or_a_part_of_it() {
 
 #[tokio::test]
 async fn read_says_why_it_cannot() {
-    let place = Place::new(&[("ten.txt", "1\n2\n"), ("sub/x.txt", "x")]);
-    let root = place.path().display();
+    let workspace = Workspace::new(&[("ten.txt", "1\n2\n"), ("sub/x.txt", "x")]);
+    let root = workspace.path().display();
     for (arguments, error) in [
         (
             json!({"path": "ten.txt", "offset": 99}),
@@ -54,11 +54,11 @@ async fn read_says_why_it_cannot() {
             format!("ENOTDIR: not a directory, access '{root}/ten.txt/x'"),
         ),
     ] {
-        assert_eq!(place.error("read", arguments).await, error);
+        assert_eq!(workspace.error("read", arguments).await, error);
     }
-    place.cancel.cancel();
+    workspace.cancel.cancel();
     assert_eq!(
-        place.error("read", json!({"path": "ten.txt"})).await,
+        workspace.error("read", json!({"path": "ten.txt"})).await,
         "Operation aborted"
     );
 }
@@ -68,13 +68,13 @@ async fn read_stops_at_the_limits_and_says_how_to_go_on() {
     let big: String = (1..=3000).map(|n| format!("line number {n}\n")).collect();
     let wide = format!("{}\nsecond\n", "w".repeat(60_000));
     let heavy: String = (0..900).map(|_| format!("{}\n", "h".repeat(99))).collect();
-    let place = Place::new(&[
+    let workspace = Workspace::new(&[
         ("big.txt", &big),
         ("wide.txt", &wide),
         ("heavy.txt", &heavy),
     ]);
 
-    let output = place
+    let output = workspace
         .call("read", json!({"path": "big.txt"}))
         .await
         .unwrap();
@@ -92,7 +92,7 @@ async fn read_stops_at_the_limits_and_says_how_to_go_on() {
         (&json!("lines"), &json!(3001), &json!(49893), &json!(32892))
     );
 
-    let output = place
+    let output = workspace
         .call("read", json!({"path": "wide.txt"}))
         .await
         .unwrap();
@@ -105,7 +105,7 @@ async fn read_stops_at_the_limits_and_says_how_to_go_on() {
         json!(true)
     );
 
-    let shown = place
+    let shown = workspace
         .text("read", json!({"path": "heavy.txt", "offset": 101}))
         .await;
     let tail = "\n\n[Showing lines 101-612 of 901 (50.0KB limit). Use offset=613 to continue.]";
@@ -114,20 +114,20 @@ async fn read_stops_at_the_limits_and_says_how_to_go_on() {
 
 #[tokio::test]
 async fn read_shows_images_as_images() {
-    let place = Place::new(&[]);
+    let workspace = Workspace::new(&[]);
     let data = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR42mM4IScHRAwQCgAfJgQRSo6NIAAAAABJRU5ErkJggg==";
     use base64::Engine as _;
     let bytes = base64::engine::general_purpose::STANDARD
         .decode(data)
         .unwrap();
     for name in ["dot.png", "dot.txt"] {
-        std::fs::write(place.path().join(name), &bytes).unwrap();
+        std::fs::write(workspace.path().join(name), &bytes).unwrap();
         for auto_resize_images in [true, false] {
             let settings = ToolSettings {
                 auto_resize_images,
                 ..ToolSettings::default()
             };
-            let output = place
+            let output = workspace
                 .call_with("read", json!({"path": name}), settings)
                 .await
                 .unwrap();
@@ -146,61 +146,61 @@ async fn read_shows_images_as_images() {
 
 #[tokio::test]
 async fn read_of_a_long_file_ends_with_the_call() {
-    let place = Place::new(&[("long", "")]);
-    let file = std::fs::File::create(place.path().join("long")).unwrap();
+    let workspace = Workspace::new(&[("long", "")]);
+    let file = std::fs::File::create(workspace.path().join("long")).unwrap();
     file.set_len(1 << 42).unwrap();
-    let cancel = place.cancel.clone();
+    let cancel = workspace.cancel.clone();
     tokio::spawn(async move {
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         cancel.cancel();
     });
     assert_eq!(
-        place.error("read", json!({"path": "long"})).await,
+        workspace.error("read", json!({"path": "long"})).await,
         "Operation aborted"
     );
 }
 
 #[tokio::test]
 async fn write_makes_directories_and_counts_utf16_units() {
-    let place = Place::new(&[]);
+    let workspace = Workspace::new(&[]);
     for (content, count) in [
         ("first\nsecond\n", 13),
         ("ünïcode → only\n", 15),
         ("😀", 2),
         ("", 0),
     ] {
-        let shown = place
+        let shown = workspace
             .text("write", json!({"path": "a/b/new.txt", "content": content}))
             .await;
         assert_eq!(
             shown,
             format!("Successfully wrote {count} bytes to a/b/new.txt")
         );
-        assert_eq!(place.text_of("a/b/new.txt"), content);
+        assert_eq!(workspace.text_of("a/b/new.txt"), content);
     }
-    let root = place.path().display();
+    let root = workspace.path().display();
     assert_eq!(
-        place
+        workspace
             .error("write", json!({"path": "a/b", "content": "x"}))
             .await,
         format!("EISDIR: illegal operation on a directory, open '{root}/a/b'")
     );
-    let error = place
+    let error = workspace
         .error("write", json!({"path": "a/b/new.txt/c", "content": "x"}))
         .await;
     assert!(error.contains(", mkdir '"), "{error}");
-    place.cancel.cancel();
-    let error = place
+    workspace.cancel.cancel();
+    let error = workspace
         .error("write", json!({"path": "late", "content": "x"}))
         .await;
     assert_eq!(error, "Operation aborted");
-    assert!(!place.path().join("late").exists());
+    assert!(!workspace.path().join("late").exists());
 }
 
 #[tokio::test]
 async fn edit_replaces_text_and_shows_the_difference() {
     let code = "def f():\n    return 1\n\n\ndef g():\n    return 2\n";
-    let place = Place::new(&[
+    let workspace = Workspace::new(&[
         ("code.py", code),
         ("dos.txt", "one\r\ntwo\r\nthree\r\n"),
         ("smart.txt", "say “hi” now   \nend\n"),
@@ -232,7 +232,7 @@ async fn edit_replaces_text_and_shows_the_difference() {
         ),
     ] {
         let arguments = json!({"path": path, "oldText": old, "newText": new});
-        let output = place.call("edit", arguments).await.unwrap();
+        let output = workspace.call("edit", arguments).await.unwrap();
         assert_eq!(
             text(&output),
             format!("Successfully replaced text in {path}.")
@@ -241,7 +241,7 @@ async fn edit_replaces_text_and_shows_the_difference() {
             output.details,
             Some(json!({"diff": diff, "firstChangedLine": line}))
         );
-        assert_eq!(place.text_of(path), after);
+        assert_eq!(workspace.text_of(path), after);
     }
 }
 
@@ -249,26 +249,28 @@ async fn edit_replaces_text_and_shows_the_difference() {
 async fn edit_takes_a_list_too_even_as_text() {
     let edits = json!([{"oldText": "a", "newText": "A"}, {"oldText": "c", "newText": "C"}]);
     for edits in [edits.clone(), Value::String(edits.to_string())] {
-        let place = Place::new(&[("f", "a\nb\nc\n")]);
-        let shown = place
+        let workspace = Workspace::new(&[("f", "a\nb\nc\n")]);
+        let shown = workspace
             .text("edit", json!({"path": "f", "edits": edits}))
             .await;
         assert_eq!(shown, "Successfully replaced 2 block(s) in f.");
-        assert_eq!(place.text_of("f"), "A\nb\nC\n");
+        assert_eq!(workspace.text_of("f"), "A\nb\nC\n");
     }
-    let place = Place::new(&[("f", "a\n")]);
+    let workspace = Workspace::new(&[("f", "a\n")]);
     assert_eq!(
-        place.error("edit", json!({"path": "f", "edits": []})).await,
+        workspace
+            .error("edit", json!({"path": "f", "edits": []}))
+            .await,
         "Edit tool input is invalid. edits must contain at least one replacement."
     );
-    let error = place
+    let error = workspace
         .error("edit", json!({"path": "f", "edits": [{"oldText": "a"}]}))
         .await;
     assert!(
         error.contains("  - edits/0: must have required property 'newText'\n"),
         "{error}"
     );
-    let error = place.error("edit", json!({"path": "f"})).await;
+    let error = workspace.error("edit", json!({"path": "f"})).await;
     assert!(
         error.contains("  - oldText: must have required property 'oldText'\n"),
         "{error}"
@@ -277,7 +279,7 @@ async fn edit_takes_a_list_too_even_as_text() {
 
 #[tokio::test]
 async fn edit_says_why_it_cannot() {
-    let place = Place::new(&[("code.py", "same\nsame\nunique\n"), ("dir/x", "")]);
+    let workspace = Workspace::new(&[("code.py", "same\nsame\nunique\n"), ("dir/x", "")]);
     for (path, old, new, error) in [
         (
             "code.py",
@@ -310,23 +312,23 @@ async fn edit_says_why_it_cannot() {
         ),
     ] {
         let arguments = json!({"path": path, "oldText": old, "newText": new});
-        assert_eq!(place.error("edit", arguments).await, error);
+        assert_eq!(workspace.error("edit", arguments).await, error);
     }
-    assert_eq!(place.text_of("code.py"), "same\nsame\nunique\n");
+    assert_eq!(workspace.text_of("code.py"), "same\nsame\nunique\n");
 }
 
 #[tokio::test]
 async fn edit_keeps_bytes_that_are_not_text() {
-    let place = Place::new(&[]);
-    std::fs::write(place.path().join("latin"), b"caf\xe9\nplain\n").unwrap();
+    let workspace = Workspace::new(&[]);
+    std::fs::write(workspace.path().join("latin"), b"caf\xe9\nplain\n").unwrap();
     let arguments = json!({"path": "latin", "oldText": "plain", "newText": "new"});
-    let output = place.call("edit", arguments).await.unwrap();
+    let output = workspace.call("edit", arguments).await.unwrap();
     assert_eq!(
         output.details.unwrap()["diff"],
         json!(" 1 caf\u{fffd}\n-2 plain\n+2 new")
     );
     assert_eq!(
-        std::fs::read(place.path().join("latin")).unwrap(),
+        std::fs::read(workspace.path().join("latin")).unwrap(),
         b"caf\xe9\nnew\n"
     );
 }
@@ -334,24 +336,27 @@ async fn edit_keeps_bytes_that_are_not_text() {
 #[tokio::test]
 async fn edit_of_a_large_file_works_as_of_a_small_one() {
     let lines: String = (0..60_000).map(|n| format!("line {n}\n")).collect();
-    let place = Place::new(&[("large", &lines)]);
+    let workspace = Workspace::new(&[("large", &lines)]);
     let arguments = json!({"path": "large", "oldText": "line 59998\n", "newText": ""});
-    let output = place.call("edit", arguments).await.unwrap();
+    let output = workspace.call("edit", arguments).await.unwrap();
     assert_eq!(output.details.unwrap()["firstChangedLine"], json!(59_999));
-    assert_eq!(place.text_of("large"), lines.replace("line 59998\n", ""));
+    assert_eq!(
+        workspace.text_of("large"),
+        lines.replace("line 59998\n", "")
+    );
 }
 
 #[tokio::test]
 async fn edits_of_one_file_at_the_same_time_all_arrive() {
     let marks: String = (0..40).map(|n| format!("<{n}>\n")).collect();
-    let place = std::sync::Arc::new(Place::new(&[("f", &marks)]));
+    let workspace = std::sync::Arc::new(Workspace::new(&[("f", &marks)]));
     let edits: Vec<_> = (0..40)
         .map(|n| {
-            let place = place.clone();
+            let workspace = workspace.clone();
             tokio::spawn(async move {
                 let arguments =
                     json!({"path": "f", "oldText": format!("<{n}>"), "newText": format!("[{n}]")});
-                place.call("edit", arguments).await.unwrap();
+                workspace.call("edit", arguments).await.unwrap();
             })
         })
         .collect();
@@ -359,7 +364,7 @@ async fn edits_of_one_file_at_the_same_time_all_arrive() {
         edit.await.unwrap();
     }
     assert_eq!(
-        place.text_of("f"),
+        workspace.text_of("f"),
         marks.replace('<', "[").replace('>', "]")
     );
 }

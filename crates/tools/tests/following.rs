@@ -1,4 +1,4 @@
-//! Following what a command of the user prints: all of it, clean, and no faster than the follower.
+//! Following the output of a user's command: all of it, sanitised, and no faster than the follower.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -6,20 +6,20 @@ mod common;
 
 use std::sync::{Arc, Mutex};
 
-use common::Place;
+use common::Workspace;
 use futures_util::future::BoxFuture;
 use pinion_message::{Mask, Secret};
 use pinion_tools::{BashOutcome, Follower, ToolSettings, user_bash};
 use tokio::sync::watch;
 
-/// Keeps what was printed, and notes when something came although there was no room.
+/// Stores the output, and records whether something came although there was no room.
 #[derive(Debug)]
 struct Reader {
     seen: Mutex<Seen>,
-    /// Whether it may be told more.
+    /// It has room for more.
     open: watch::Sender<bool>,
-    /// How often it was told something.
-    told: watch::Sender<usize>,
+    /// The number of pieces it received.
+    received: watch::Sender<usize>,
 }
 
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ impl Reader {
         Arc::new(Self {
             seen: Mutex::default(),
             open: watch::Sender::new(open),
-            told: watch::Sender::new(0),
+            received: watch::Sender::new(0),
         })
     }
 
@@ -46,8 +46,8 @@ impl Follower for Reader {
     fn printed(&self, text: &str) {
         let mut seen = self.seen.lock().unwrap();
         seen.text.push_str(text);
-        seen.crowded |= !*self.open.borrow() && *self.told.borrow() > 0;
-        self.told.send_modify(|times| *times += 1);
+        seen.crowded |= !*self.open.borrow() && *self.received.borrow() > 0;
+        self.received.send_modify(|times| *times += 1);
     }
 
     fn has_room(&self) -> bool {
@@ -62,22 +62,33 @@ impl Follower for Reader {
     }
 }
 
-async fn follow(place: &Place, reader: &Arc<Reader>, mask: Mask, line: &str) -> BashOutcome {
+async fn follow(
+    workspace: &Workspace,
+    reader: &Arc<Reader>,
+    mask: Mask,
+    line: &str,
+) -> BashOutcome {
     let settings = ToolSettings {
         mask,
         ..ToolSettings::default()
     };
     let follower = Arc::clone(reader) as Arc<dyn Follower>;
-    user_bash(line, place.path(), &settings, Some(follower), &place.cancel)
-        .await
-        .unwrap()
+    user_bash(
+        line,
+        workspace.path(),
+        &settings,
+        Some(follower),
+        &workspace.cancel,
+    )
+    .await
+    .unwrap()
 }
 
 #[tokio::test]
 async fn all_of_it_is_told_although_the_answer_keeps_the_end() {
-    let place = Place::new(&[]);
+    let workspace = Workspace::new(&[]);
     let reader = Reader::new(true);
-    let outcome = follow(&place, &reader, Mask::default(), "seq 1 5000").await;
+    let outcome = follow(&workspace, &reader, Mask::default(), "seq 1 5000").await;
     let all: String = (1..=5000).map(|n| format!("{n}\n")).collect();
     assert_eq!(reader.text(), all);
     assert!(outcome.truncated && all.ends_with(&outcome.output));
@@ -86,27 +97,27 @@ async fn all_of_it_is_told_although_the_answer_keeps_the_end() {
 
 #[tokio::test]
 async fn what_is_told_is_as_clean_as_the_answer() {
-    let place = Place::new(&[]);
+    let workspace = Workspace::new(&[]);
     let mask = Mask::default();
     mask.learn(&Secret::from("sk-secret-key".to_owned()));
     let reader = Reader::new(true);
     let line = "printf '\\033[31mred\\r\\n\\0'; printf 'sk-sec'; sleep 0.1; printf 'ret-key, '; \
                 printf 'sk-\\033[0msecret-key, sk-s'";
-    let outcome = follow(&place, &reader, mask, line).await;
+    let outcome = follow(&workspace, &reader, mask, line).await;
     assert_eq!(reader.text(), "red\n***, ***, sk-s");
     assert_eq!(outcome.output, "red\n***, sk-secret-key, sk-s");
 }
 
 #[tokio::test]
 async fn a_follower_without_room_holds_the_command_up() {
-    let place = Place::new(&[]);
+    let workspace = Workspace::new(&[]);
     let reader = Reader::new(false);
     let line = "head -c 3000000 /dev/zero | tr '\\0' x";
-    let run = follow(&place, &reader, Mask::default(), line);
+    let run = follow(&workspace, &reader, Mask::default(), line);
     let release = async {
-        let mut told = reader.told.subscribe();
-        told.wait_for(|times| *times > 0).await.unwrap();
-        // Plenty of turns in which more could come.
+        let mut received = reader.received.subscribe();
+        received.wait_for(|times| *times > 0).await.unwrap();
+        // Enough time for more output to arrive.
         for _ in 0..1000 {
             tokio::task::yield_now().await;
         }
@@ -123,13 +134,13 @@ async fn a_follower_without_room_holds_the_command_up() {
 
 #[tokio::test]
 async fn a_command_that_is_held_up_can_be_cancelled() {
-    let place = Place::new(&[]);
+    let workspace = Workspace::new(&[]);
     let reader = Reader::new(false);
-    let run = follow(&place, &reader, Mask::default(), "yes");
+    let run = follow(&workspace, &reader, Mask::default(), "yes");
     let cancel = async {
-        let mut told = reader.told.subscribe();
-        told.wait_for(|times| *times > 0).await.unwrap();
-        place.cancel.cancel();
+        let mut received = reader.received.subscribe();
+        received.wait_for(|times| *times > 0).await.unwrap();
+        workspace.cancel.cancel();
     };
     let (outcome, ()) = tokio::join!(run, cancel);
     assert!(outcome.cancelled);

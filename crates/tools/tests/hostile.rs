@@ -15,12 +15,12 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::time::Duration;
 
-use common::{Place, text};
+use common::{Workspace, text};
 use nix::sys::stat::Mode;
 use serde_json::{Value, json};
 
 /// Far longer than any of these calls takes; only a call that hangs reaches it.
-const HANG: Duration = Duration::from_secs(30);
+const HANG_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Every tool that takes a path, with arguments for `path`.
 fn calls(path: &str) -> [(&'static str, Value); 6] {
@@ -37,9 +37,9 @@ fn calls(path: &str) -> [(&'static str, Value); 6] {
     ]
 }
 
-async fn error(place: &Place, name: &str, arguments: Value) -> String {
-    let call = place.error(name, arguments);
-    tokio::time::timeout(HANG, call).await.expect(name)
+async fn error(workspace: &Workspace, name: &str, arguments: Value) -> String {
+    let call = workspace.error(name, arguments);
+    tokio::time::timeout(HANG_TIMEOUT, call).await.expect(name)
 }
 
 fn fifo(path: &Path) {
@@ -48,13 +48,13 @@ fn fifo(path: &Path) {
 
 #[tokio::test]
 async fn no_tool_opens_a_fifo_a_device_or_a_socket() {
-    let place = Place::new(&[]);
-    fifo(&place.path().join("fifo"));
-    std::os::unix::fs::symlink("/dev/zero", place.path().join("zero")).unwrap();
-    std::os::unix::net::UnixListener::bind(place.path().join("socket")).unwrap();
+    let workspace = Workspace::new(&[]);
+    fifo(&workspace.path().join("fifo"));
+    std::os::unix::fs::symlink("/dev/zero", workspace.path().join("zero")).unwrap();
+    std::os::unix::net::UnixListener::bind(workspace.path().join("socket")).unwrap();
     for (path, kind) in [("fifo", "FIFO"), ("zero", "device"), ("socket", "socket")] {
         for (name, arguments) in calls(path) {
-            let error = error(&place, name, arguments).await;
+            let error = error(&workspace, name, arguments).await;
             let expected = match name {
                 "find" => "Path not found: ".to_owned(),
                 "ls" => "Not a directory: ".to_owned(),
@@ -68,12 +68,16 @@ async fn no_tool_opens_a_fifo_a_device_or_a_socket() {
 
 #[tokio::test]
 async fn no_tool_reaches_a_descriptor_of_this_process() {
-    let place = Place::new(&[("sub/file", "abc")]);
+    let workspace = Workspace::new(&[("sub/file", "abc")]);
     let (mut reader, writer) = std::io::pipe().unwrap();
     let own = writer.as_raw_fd();
-    std::os::unix::fs::symlink(format!("/proc/self/fd/{own}"), place.path().join("link")).unwrap();
+    std::os::unix::fs::symlink(
+        format!("/proc/self/fd/{own}"),
+        workspace.path().join("link"),
+    )
+    .unwrap();
     // A regular file is not reached through a descriptor either.
-    let file = File::open(place.path().join("sub/file")).unwrap();
+    let file = File::open(workspace.path().join("sub/file")).unwrap();
     let file = file.as_raw_fd();
     for path in [
         "/dev/stdin".to_owned(),
@@ -96,7 +100,7 @@ async fn no_tool_reaches_a_descriptor_of_this_process() {
         "/proc/self/fd".into(),
     ] {
         for (name, arguments) in calls(&path) {
-            let error = error(&place, name, arguments).await;
+            let error = error(&workspace, name, arguments).await;
             assert!(
                 error.contains("leads to an open descriptor of a process")
                     || error.contains("belongs to the running pinion process"),
@@ -105,42 +109,48 @@ async fn no_tool_reaches_a_descriptor_of_this_process() {
         }
     }
     let arguments = json!({"path": "/proc/self/fd/new", "content": "x"});
-    let error = error(&place, "write", arguments).await;
+    let error = error(&workspace, "write", arguments).await;
     assert!(error.contains("belongs to the running pinion process"));
     drop(writer);
     let mut got = Vec::new();
     reader.read_to_end(&mut got).unwrap();
     assert_eq!(got, b"", "nothing was written into the pipe");
-    assert_eq!(place.text_of("sub/file"), "abc");
+    assert_eq!(workspace.text_of("sub/file"), "abc");
 }
 
 #[tokio::test]
 async fn a_search_passes_by_what_is_not_a_file() {
-    let place = Place::new(&[("a.txt", "needle\n"), ("sub/b.txt", "needle\n")]);
-    fifo(&place.path().join("fifo"));
-    fifo(&place.path().join("sub/.ignore"));
-    fifo(&place.path().join(".gitignore"));
-    std::os::unix::fs::symlink("/dev/zero", place.path().join("zero")).unwrap();
-    std::os::unix::fs::symlink("/dev/stdin", place.path().join("input")).unwrap();
+    let workspace = Workspace::new(&[("a.txt", "needle\n"), ("sub/b.txt", "needle\n")]);
+    fifo(&workspace.path().join("fifo"));
+    fifo(&workspace.path().join("sub/.ignore"));
+    fifo(&workspace.path().join(".gitignore"));
+    std::os::unix::fs::symlink("/dev/zero", workspace.path().join("zero")).unwrap();
+    std::os::unix::fs::symlink("/dev/stdin", workspace.path().join("input")).unwrap();
     for context in [0, 2] {
-        let call = place.text("grep", json!({"pattern": "needle", "context": context}));
-        let found = tokio::time::timeout(HANG, call).await.expect("grep hangs");
+        let call = workspace.text("grep", json!({"pattern": "needle", "context": context}));
+        let found = tokio::time::timeout(HANG_TIMEOUT, call)
+            .await
+            .expect("grep hangs");
         assert!(found.starts_with("a.txt:1: needle\n"), "{found}");
         assert!(found.contains("sub/b.txt:1: needle"), "{found}");
     }
-    let call = place.text("find", json!({"pattern": "*.txt"}));
-    let found = tokio::time::timeout(HANG, call).await.expect("find hangs");
+    let call = workspace.text("find", json!({"pattern": "*.txt"}));
+    let found = tokio::time::timeout(HANG_TIMEOUT, call)
+        .await
+        .expect("find hangs");
     assert_eq!(found, "a.txt\nsub/b.txt");
 }
 
 #[tokio::test]
 async fn a_file_too_large_to_edit_is_refused_before_it_is_read() {
-    let place = Place::new(&[("log", "start\n")]);
-    let file = File::options().write(true).open(place.path().join("log"));
+    let workspace = Workspace::new(&[("log", "start\n")]);
+    let file = File::options()
+        .write(true)
+        .open(workspace.path().join("log"));
     file.unwrap().set_len(10 << 30).unwrap();
     let arguments = json!({"path": "log", "oldText": "start", "newText": "end"});
     assert_eq!(
-        error(&place, "edit", arguments).await,
+        error(&workspace, "edit", arguments).await,
         "log is larger than the limit of 32 MiB for edits. Use bash to change it."
     );
 }
@@ -173,7 +183,7 @@ fn bomb(width: u32, height: u32) -> Vec<u8> {
 
 #[tokio::test]
 async fn an_image_that_would_not_fit_into_memory_is_refused() {
-    let place = Place::new(&[]);
+    let workspace = Workspace::new(&[]);
     let gif = b"GIF89a\xff\xff\xff\xff\x00\x00\x00,\0\0\0\0\xff\xff\xff\xff\0\x02\x02\x44\x01\0;";
     let mut webp = b"RIFF\x1e\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff".to_vec();
     webp.extend_from_slice(b"VP8L\x05\0\0\0\x2f\xff\xff\xff\x0f\0");
@@ -186,9 +196,11 @@ async fn an_image_that_would_not_fit_into_memory_is_refused() {
         ("a.webp", webp),
         ("a.jpg", jpeg),
     ] {
-        fs::write(place.path().join(name), &bytes).unwrap();
-        let call = place.call("read", json!({"path": name}));
-        let result = tokio::time::timeout(HANG, call).await.expect("read hangs");
+        fs::write(workspace.path().join(name), &bytes).unwrap();
+        let call = workspace.call("read", json!({"path": name}));
+        let result = tokio::time::timeout(HANG_TIMEOUT, call)
+            .await
+            .expect("read hangs");
         if name.ends_with(".png") || name.ends_with(".gif") {
             let error = result.unwrap_err().0;
             let expected = match name {
@@ -198,18 +210,21 @@ async fn an_image_that_would_not_fit_into_memory_is_refused() {
             assert!(error.contains(expected), "{name}: {error}");
             assert!(error.contains("Make a smaller copy"), "{name}: {error}");
         } else if let Ok(output) = result {
-            // A header that the decoder does not believe: the bytes are passed on as they are.
+            // The decoder rejects the header: the bytes are sent as they are.
             assert!(text(&output).starts_with("Read image file ["), "{name}");
         }
         let prepared = pinion_tools::prepare_image(bytes);
-        assert!(!matches!(prepared, Err(pinion_tools::NoImage::Unknown)));
+        assert!(!matches!(
+            prepared,
+            Err(pinion_tools::UnusableImage::Unknown)
+        ));
     }
 }
 
 #[tokio::test]
 async fn numbers_without_measure_stay_within_bounds() {
     let many: String = (0..200_000).map(|n| format!("x{n}\n")).collect();
-    let place = Place::new(&[("many", &many)]);
+    let workspace = Workspace::new(&[("many", &many)]);
     let huge = 1e300;
     for (name, arguments) in [
         (
@@ -225,19 +240,21 @@ async fn numbers_without_measure_stay_within_bounds() {
         ("read", json!({"path": "many", "limit": huge})),
         ("bash", json!({"command": "true", "timeout": huge})),
     ] {
-        let call = place.call(name, arguments);
-        let output = tokio::time::timeout(HANG, call).await.expect("hangs");
+        let call = workspace.call(name, arguments);
+        let output = tokio::time::timeout(HANG_TIMEOUT, call)
+            .await
+            .expect("hangs");
         assert!(text(&output.unwrap()).len() < 100_000, "{name}");
     }
 }
 
 #[tokio::test]
 async fn devices_are_never_replaced() {
-    let place = Place::new(&[]);
-    let null = place.path().join("null");
+    let workspace = Workspace::new(&[]);
+    let null = workspace.path().join("null");
     fifo(&null);
     let arguments = json!({"path": "null", "content": "x"});
-    error(&place, "write", arguments).await;
+    error(&workspace, "write", arguments).await;
     let kind = fs::symlink_metadata(&null).unwrap().file_type();
     assert!(std::os::unix::fs::FileTypeExt::is_fifo(&kind));
     let mut held = File::options().read(true).write(true).open(&null).unwrap();

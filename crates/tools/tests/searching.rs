@@ -1,12 +1,12 @@
-//! grep, find and ls, in the words clients know.
+//! grep, find and ls, with the texts clients expect.
 
 mod common;
 
-use common::{Place, text};
+use common::{Workspace, text};
 use serde_json::{Value, json};
 
-fn tree() -> Place {
-    Place::new(&[
+fn tree() -> Workspace {
+    Workspace::new(&[
         (".gitignore", "ignored.txt\nbuild/\n"),
         (".git/config", "needle in git"),
         (".hidden/h.txt", "needle hidden\n"),
@@ -21,7 +21,7 @@ fn tree() -> Place {
 
 #[tokio::test]
 async fn grep_shows_path_line_and_text() {
-    let place = tree();
+    let workspace = tree();
     for (arguments, shown) in [
         (
             json!({"pattern": "needle"}),
@@ -55,16 +55,16 @@ async fn grep_shows_path_line_and_text() {
         ),
         (json!({"pattern": "nowhere"}), "No matches found"),
     ] {
-        let output = place.call("grep", arguments.clone()).await.unwrap();
+        let output = workspace.call("grep", arguments.clone()).await.unwrap();
         assert_eq!(text(&output), shown, "{arguments}");
         assert_eq!(output.details, None);
     }
-    let root = place.path().display();
-    let error = place
+    let root = workspace.path().display();
+    let error = workspace
         .error("grep", json!({"pattern": "x", "path": "none"}))
         .await;
     assert_eq!(error, format!("Path not found: {root}/none"));
-    let error = place
+    let error = workspace
         .error("grep", json!({"pattern": "(", "path": "."}))
         .await;
     assert!(error.contains("unclosed group"), "{error}");
@@ -73,8 +73,8 @@ async fn grep_shows_path_line_and_text() {
 #[tokio::test]
 async fn grep_says_what_it_left_out() {
     let long = format!("needle {}\n", "→".repeat(600));
-    let place = Place::new(&[("a.txt", &long.repeat(3)), ("b.txt", "needle\n")]);
-    let output = place
+    let workspace = Workspace::new(&[("a.txt", &long.repeat(3)), ("b.txt", "needle\n")]);
+    let output = workspace
         .call("grep", json!({"pattern": "needle", "limit": 2}))
         .await
         .unwrap();
@@ -92,8 +92,8 @@ async fn grep_says_what_it_left_out() {
     );
 
     let many: String = (0..2000).map(|n| format!("needle {n:040}\n")).collect();
-    let place = Place::new(&[("many.txt", &many)]);
-    let output = place
+    let workspace = Workspace::new(&[("many.txt", &many)]);
+    let output = workspace
         .call("grep", json!({"pattern": "needle", "limit": 5000}))
         .await
         .unwrap();
@@ -116,14 +116,14 @@ async fn grep_finds_hits_in_one_order_however_many_files_there_are() {
         .iter()
         .map(|(name, text)| (&**name, &**text))
         .collect();
-    let place = Place::new(&files);
-    let all = place
+    let workspace = Workspace::new(&files);
+    let all = workspace
         .text("grep", json!({"pattern": "hit", "limit": 1000}))
         .await;
     let lines: Vec<&str> = all.lines().collect();
     assert_eq!(lines.len(), 500);
     assert!(lines.is_sorted());
-    let some = place
+    let some = workspace
         .text("grep", json!({"pattern": "hit", "limit": 70}))
         .await;
     assert_eq!(some.lines().take(70).collect::<Vec<_>>(), lines[..70]);
@@ -131,7 +131,7 @@ async fn grep_finds_hits_in_one_order_however_many_files_there_are() {
 
 #[tokio::test]
 async fn find_lists_names_and_paths() {
-    let place = tree();
+    let workspace = tree();
     for (arguments, shown) in [
         (
             json!({"pattern": "*.txt"}),
@@ -149,11 +149,11 @@ async fn find_lists_names_and_paths() {
             "No files found matching pattern",
         ),
     ] {
-        let output = place.call("find", arguments.clone()).await.unwrap();
+        let output = workspace.call("find", arguments.clone()).await.unwrap();
         assert_eq!(text(&output), shown, "{arguments}");
         assert_eq!(output.details, None);
     }
-    let output = place
+    let output = workspace
         .call("find", json!({"pattern": "*", "limit": 3}))
         .await
         .unwrap();
@@ -163,13 +163,13 @@ async fn find_lists_names_and_paths() {
          refine pattern]"
     );
     assert_eq!(output.details, Some(json!({"resultLimitReached": 3})));
-    let root = place.path().display();
-    let error = place
+    let root = workspace.path().display();
+    let error = workspace
         .error("find", json!({"pattern": "*", "path": "none"}))
         .await;
     assert_eq!(error, format!("Path not found: {root}/none"));
     assert!(
-        place
+        workspace
             .error("find", json!({"pattern": "{a"}))
             .await
             .contains("{a")
@@ -178,37 +178,43 @@ async fn find_lists_names_and_paths() {
 
 #[tokio::test]
 async fn a_link_can_be_searched_but_is_not_followed_on_the_way() {
-    let place = tree();
-    std::os::unix::fs::symlink("b", place.path().join("link")).unwrap();
+    let workspace = tree();
+    std::os::unix::fs::symlink("b", workspace.path().join("link")).unwrap();
     let find = json!({"pattern": "*.rs", "path": "link"});
-    assert_eq!(place.text("find", find).await, "c/x.rs");
+    assert_eq!(workspace.text("find", find).await, "c/x.rs");
     let grep = json!({"pattern": "fn", "path": "link"});
-    assert_eq!(place.text("grep", grep).await, "c/x.rs:1: fn needle() {}");
     assert_eq!(
-        place.text("find", json!({"pattern": "*.rs"})).await,
+        workspace.text("grep", grep).await,
+        "c/x.rs:1: fn needle() {}"
+    );
+    assert_eq!(
+        workspace.text("find", json!({"pattern": "*.rs"})).await,
         "b/c/x.rs"
     );
-    assert_eq!(place.text("find", json!({"pattern": "link"})).await, "link");
+    assert_eq!(
+        workspace.text("find", json!({"pattern": "link"})).await,
+        "link"
+    );
 }
 
 #[tokio::test]
 async fn an_ignore_file_far_above_hides_nothing() {
-    let place = Place::new(&[(".gitignore", "*\n"), ("home/project/main.rs", "needle\n")]);
+    let workspace = Workspace::new(&[(".gitignore", "*\n"), ("home/project/main.rs", "needle\n")]);
     let arguments = json!({"pattern": "needle", "path": "home/project"});
     assert_eq!(
-        place.text("grep", arguments.clone()).await,
+        workspace.text("grep", arguments.clone()).await,
         "main.rs:1: needle"
     );
-    std::fs::create_dir(place.path().join(".git")).unwrap();
-    assert_eq!(place.text("grep", arguments).await, "No matches found");
+    std::fs::create_dir(workspace.path().join(".git")).unwrap();
+    assert_eq!(workspace.text("grep", arguments).await, "No matches found");
 }
 
 #[tokio::test]
 async fn ls_lists_a_directory() {
-    let place = tree();
-    std::os::unix::fs::symlink("b", place.path().join("Link")).unwrap();
-    std::os::unix::fs::symlink("nowhere", place.path().join("broken")).unwrap();
-    std::fs::create_dir(place.path().join("empty")).unwrap();
+    let workspace = tree();
+    std::os::unix::fs::symlink("b", workspace.path().join("Link")).unwrap();
+    std::os::unix::fs::symlink("nowhere", workspace.path().join("broken")).unwrap();
+    std::fs::create_dir(workspace.path().join("empty")).unwrap();
     let all = ".git/\n.gitignore\n.hidden/\na.txt\nb/\nbin.dat\nbuild/\nempty/\nignored.txt\nLink/";
     for (arguments, shown) in [
         (json!({}), all),
@@ -216,30 +222,30 @@ async fn ls_lists_a_directory() {
         (json!({"path": "Link"}), "c/\nDeep.TXT"),
         (json!({"path": "empty"}), "(empty directory)"),
     ] {
-        let output = place.call("ls", arguments).await.unwrap();
+        let output = workspace.call("ls", arguments).await.unwrap();
         assert_eq!((text(&output).as_str(), output.details), (shown, None));
     }
-    let output = place.call("ls", json!({"limit": "2"})).await.unwrap();
+    let output = workspace.call("ls", json!({"limit": "2"})).await.unwrap();
     assert_eq!(
         text(&output),
         ".git/\n.gitignore\n\n[2 entries limit reached. Use limit=4 for more]"
     );
     assert_eq!(output.details, Some(json!({"entryLimitReached": 2})));
-    let root = place.path().display();
+    let root = workspace.path().display();
     for (path, error) in [("none", "Path not found"), ("a.txt", "Not a directory")] {
-        let shown = place.error("ls", json!({"path": path})).await;
+        let shown = workspace.error("ls", json!({"path": path})).await;
         assert_eq!(shown, format!("{error}: {root}/{path}"));
     }
 }
 
 #[tokio::test]
 async fn a_cancelled_search_does_not_start() {
-    let place = tree();
-    place.cancel.cancel();
+    let workspace = tree();
+    workspace.cancel.cancel();
     let arguments: Value = json!({"pattern": "needle"});
     for tool in ["grep", "find", "ls"] {
         assert_eq!(
-            place.error(tool, arguments.clone()).await,
+            workspace.error(tool, arguments.clone()).await,
             "Operation aborted"
         );
     }

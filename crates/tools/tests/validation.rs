@@ -21,7 +21,8 @@ fn every_row_of_the_coercion_table_holds() {
         let row: Value = serde_json::from_str(line).unwrap();
         let result = validate(&read, &row["args"]);
         match row["error"].as_str() {
-            // The table was made with a later release; the words for a missing member are the earlier ones.
+            // The table was made with a later release; the text for a missing member is the earlier
+            // one.
             Some(error) => {
                 let error = error.replace(
                     "must have required properties path",

@@ -43,7 +43,7 @@ pub(crate) fn tool_settings(dirs: &Dirs, settings: &Settings, mask: &Mask) -> To
         env: vec![("AI_AGENT".into(), "pinion".into())],
         environment: pinion_extensions::changed_environment,
         mask: mask.clone(),
-        tells_beginning: false,
+        send_start_update: false,
         ..ToolSettings::default()
     }
 }

@@ -1,6 +1,6 @@
-//! Runs one command under a guardian, says so, and waits for its stdin to end.
+//! Runs one command under a guardian, prints a line, and waits for its stdin to end.
 //!
-//! It can serve as guardian itself, as the real binary does.
+//! It can be a guardian itself, like the real binary.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,

@@ -1,4 +1,4 @@
-//! A place to call tools in.
+//! A working directory for calls of tools.
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(
     clippy::unwrap_used,
@@ -17,14 +17,14 @@ use tokio_util::sync::CancellationToken;
 /// A program that can be a guardian; test binaries cannot.
 pub const PROBE: &str = env!("CARGO_BIN_EXE_tools-probe");
 
-/// A working directory with files, and what tools report while they run.
-pub struct Place {
+/// A working directory with files, and the updates of tools while they run.
+pub struct Workspace {
     pub dir: TempDir,
     pub cancel: CancellationToken,
     pub updates: Arc<Mutex<Vec<ToolOutput>>>,
 }
 
-impl Place {
+impl Workspace {
     pub fn new(files: &[(&str, &str)]) -> Self {
         static GUARDED: Once = Once::new();
         GUARDED.call_once(|| {

@@ -8,11 +8,13 @@ use pinion_files::Replace;
 use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
 
-use crate::{ToolError, blocking, fault};
+use crate::{ToolError, blocking, node_error};
 
-/// Held while a call waits for or changes a file, by the path it was given: keeps calls in the order of asking.
+/// Held while a call waits for or changes a file, by the path it was given, so that calls run in
+/// the order in which they arrived.
 static NAMES: Locks = Locks::new();
-/// Held while a file is changed, by the path without links: keeps calls apart that use different names.
+/// Held while a file is changed, by the path without links, so that calls with different names of a
+/// file exclude each other.
 static FILES: Locks = Locks::new();
 
 struct Locks(Mutex<Option<HashMap<PathBuf, Weak<tokio::sync::Mutex<()>>>>>);
@@ -38,14 +40,14 @@ impl Locks {
     }
 }
 
-/// Keeps every other call of this process from changing a file.
+/// Prevents every other call of this process from changing a file.
 #[derive(Debug)]
 pub struct FileLock {
     _file: OwnedMutexGuard<()>,
     _name: OwnedMutexGuard<()>,
 }
 
-/// Waits until no other call of this process changes the file at `path`, in the order of asking.
+/// Waits until no other call of this process changes the file at `path`, in order of arrival.
 pub async fn lock_file(path: &Path) -> FileLock {
     let name = NAMES.lock(path.to_owned()).await;
     let spelled = path.to_owned();
@@ -98,7 +100,7 @@ pub(crate) fn replace(
         return Err(ToolError::aborted());
     }
     pinion_files::replace(path, content, Replace::USER)
-        .map_err(|error| fault::at(&error, "open", path))
+        .map_err(|error| node_error::at(&error, "open", path))
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Rules of `.ignore`, `.gitignore` and `.git/info/exclude` files for a walk.
 //!
-//! A repository chooses what these names lead to: a FIFO, `/dev/zero`, this program's own input. So they are read like
-//! every other file that comes from outside, and one that is not a regular file has no rules.
+//! A repository decides where these names lead: to a FIFO, `/dev/zero`, or this program's own
+//! input. So they are read like every other file from outside, and one that is not a regular file
+//! has no rules.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -13,18 +14,18 @@ use ignore::{DirEntry, Match};
 use crate::walk;
 
 /// The largest file of rules that is read, in bytes.
-const MAX_RULES: u64 = 1 << 20;
+const MAX_RULES_BYTES: u64 = 1 << 20;
 
-/// The rules that hold where a walk is.
+/// The rules at the current position of a walk.
 pub(crate) struct IgnoreRules {
     wanted: Override,
     global: Gitignore,
-    /// From the outermost directory to the one whose entries are looked at.
-    levels: Mutex<Vec<Level>>,
+    /// From the outermost directory to the one whose entries are visited.
+    levels: Mutex<Vec<DirectoryRules>>,
 }
 
 /// The rules of one directory.
-struct Level {
+struct DirectoryRules {
     directory: PathBuf,
     ignore: Gitignore,
     gitignore: Gitignore,
@@ -32,12 +33,13 @@ struct Level {
 }
 
 impl IgnoreRules {
-    /// For a walk of `root`, a path without links. In a repository the directories above it count too.
+    /// For a walk of `root`, a path without links. In a repository the directories above it count
+    /// too.
     pub fn new(root: &Path, wanted: Override) -> Self {
-        // A stray .gitignore far above must not hide a directory that is in no repository.
+        // A .gitignore far above must not hide a directory that is not in a repository.
         let in_repository = root.ancestors().any(|above| above.join(".git").exists());
         let above = root.ancestors().skip(1).filter(|_| in_repository);
-        let mut levels: Vec<Level> = above.map(Level::of).collect();
+        let mut levels: Vec<DirectoryRules> = above.map(DirectoryRules::of).collect();
         levels.reverse();
         let global = gitconfig_excludes_path();
         Self {
@@ -47,7 +49,8 @@ impl IgnoreRules {
         }
     }
 
-    /// Whether `entry` is ignored. Entries come in the order of a walk, directories before what is in them.
+    /// Reports whether `entry` is ignored. Entries come in the order of a walk, directories before
+    /// their contents.
     pub fn ignore(&self, entry: &DirEntry) -> bool {
         let (path, is_dir) = (entry.path(), walk::is_dir(entry));
         if self.wanted.matched(path, is_dir).is_whitelist() {
@@ -64,9 +67,9 @@ impl IgnoreRules {
             levels.pop();
         }
         if levels.last().is_none_or(|level| level.directory != parent) {
-            levels.push(Level::of(parent));
+            levels.push(DirectoryRules::of(parent));
         }
-        let nearest = |rules: fn(&Level) -> &Gitignore| {
+        let nearest = |rules: fn(&DirectoryRules) -> &Gitignore| {
             let mut found = levels.iter().rev();
             let found = found.find_map(|level| match rules(level).matched(path, is_dir) {
                 Match::None => None,
@@ -82,7 +85,7 @@ impl IgnoreRules {
     }
 }
 
-impl Level {
+impl DirectoryRules {
     fn of(directory: &Path) -> Self {
         let read = |name: &str| rules(directory, &directory.join(name));
         Self {
@@ -96,7 +99,7 @@ impl Level {
     }
 }
 
-/// The rules in `file`, which are about what is in `directory`.
+/// The rules in `file`, which apply to the contents of `directory`.
 fn rules(directory: &Path, file: &Path) -> Gitignore {
     let Some(text) = text(file) else {
         return Gitignore::empty();
@@ -109,7 +112,8 @@ fn rules(directory: &Path, file: &Path) -> Gitignore {
     builder.build().unwrap_or_else(|_| Gitignore::empty())
 }
 
-/// Where the repository of `directory` stores its settings; in a worktree, `.git` is a file that leads there.
+/// The directory in which the repository of `directory` stores its settings; in a worktree, `.git`
+/// is a file that names it.
 fn git_directory(directory: &Path) -> Option<PathBuf> {
     let git = directory.join(".git");
     let metadata = git.metadata().ok()?;
@@ -123,9 +127,9 @@ fn git_directory(directory: &Path) -> Option<PathBuf> {
     }
 }
 
-/// The text of a regular file. Most of these files do not exist, which one system call tells.
+/// The text of a regular file. Most of these files do not exist, which one system call finds out.
 fn text(file: &Path) -> Option<String> {
     file.symlink_metadata().ok()?;
-    let bytes = pinion_files::read(file, MAX_RULES).ok()?;
+    let bytes = pinion_files::read(file, MAX_RULES_BYTES).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -1,41 +1,42 @@
-//! A run of lines out of a text that may be too big to hold.
+//! A range of lines of a text that may be too large for memory.
 //!
-//! The text passes by once: lines are counted, and of the wanted ones only as much is kept as can be shown.
+//! The text is read once: lines are counted, and of the requested ones only as much is stored as
+//! can be shown.
 
 use crate::decode::Decoder;
 use crate::truncate::{MAX_BYTES, Totals};
 
-/// Kept of the wanted lines: enough to know that they do not fit.
-const KEPT: usize = MAX_BYTES + 1;
+/// Bytes that are stored of the requested lines: enough to detect that they do not fit.
+const MAX_STORED_BYTES: usize = MAX_BYTES + 1;
 
 /// Collects lines `first..end`, counted from 0.
 #[derive(Debug)]
-pub(crate) struct Slice {
+pub(crate) struct LineCollector {
     first: u64,
     end: u64,
     decoder: Decoder,
-    /// The line the next character belongs to.
+    /// The number of the line of the next character.
     line: u64,
     wanted_bytes: u64,
     first_line_bytes: u64,
-    kept: String,
+    stored: String,
     scratch: String,
 }
 
-/// What was collected.
+/// The collected lines.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Sliced {
-    /// The wanted lines, or their start if they are longer than can be shown.
+pub(crate) struct CollectedLines {
+    /// The requested lines, or their start if they are longer than can be shown.
     pub text: String,
-    /// Size of all wanted lines.
+    /// Size of all requested lines.
     pub totals: Totals,
-    /// Size of the first wanted line.
+    /// Bytes of the first requested line.
     pub first_line_bytes: u64,
     /// Lines of the whole text.
     pub file_lines: u64,
 }
 
-impl Slice {
+impl LineCollector {
     pub fn new(first: u64, length: Option<u64>) -> Self {
         Self {
             first,
@@ -44,7 +45,7 @@ impl Slice {
             line: 0,
             wanted_bytes: 0,
             first_line_bytes: 0,
-            kept: String::new(),
+            stored: String::new(),
             scratch: String::new(),
         }
     }
@@ -74,28 +75,28 @@ impl Slice {
         if self.line == self.first {
             self.first_line_bytes += piece.trim_end_matches('\n').len() as u64;
         }
-        if self.kept.len() < KEPT {
-            let room = piece.ceil_char_boundary(KEPT - self.kept.len());
-            self.kept.push_str(&piece[..room]);
+        if self.stored.len() < MAX_STORED_BYTES {
+            let room = piece.ceil_char_boundary(MAX_STORED_BYTES - self.stored.len());
+            self.stored.push_str(&piece[..room]);
         }
     }
 
-    pub fn finish(mut self) -> Sliced {
+    pub fn finish(mut self) -> CollectedLines {
         let mut tail = String::new();
         self.decoder.finish(&mut tail);
         self.take(&tail);
         let file_lines = self.line + 1;
         let lines = file_lines.min(self.end).saturating_sub(self.first);
-        // The line break after the last wanted line belongs to the lines that follow.
+        // The line break after the last requested line belongs to the lines that follow.
         let breaks_off = self.end < file_lines && lines > 0;
         if breaks_off {
             self.wanted_bytes -= 1;
-            if self.kept.len() as u64 > self.wanted_bytes {
-                self.kept.pop();
+            if self.stored.len() as u64 > self.wanted_bytes {
+                self.stored.pop();
             }
         }
-        Sliced {
-            text: self.kept,
+        CollectedLines {
+            text: self.stored,
             totals: Totals {
                 lines: lines.max(1),
                 bytes: self.wanted_bytes,
@@ -111,8 +112,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn slice(text: &[u8], first: u64, length: Option<u64>, piece: usize) -> Sliced {
-        let mut slice = Slice::new(first, length);
+    fn slice(text: &[u8], first: u64, length: Option<u64>, piece: usize) -> CollectedLines {
+        let mut slice = LineCollector::new(first, length);
         text.chunks(piece).for_each(|bytes| slice.push(bytes));
         slice.finish()
     }
@@ -126,8 +127,8 @@ mod tests {
             piece in 1usize..9,
         ) {
             let lines: Vec<&str> = text.split('\n').collect();
-            let sliced = slice(text.as_bytes(), first, length, piece);
-            prop_assert_eq!(sliced.file_lines, lines.len() as u64);
+            let collected = slice(text.as_bytes(), first, length, piece);
+            prop_assert_eq!(collected.file_lines, lines.len() as u64);
             let wanted: Vec<&str> = lines
                 .iter()
                 .skip(first as usize)
@@ -135,20 +136,20 @@ mod tests {
                 .copied()
                 .collect();
             let joined = wanted.join("\n");
-            prop_assert_eq!(sliced.totals, Totals::of(&joined));
-            prop_assert_eq!(sliced.text, joined);
-            prop_assert_eq!(sliced.first_line_bytes, wanted.first().map_or(0, |line| line.len()) as u64);
+            prop_assert_eq!(collected.totals, Totals::of(&joined));
+            prop_assert_eq!(collected.text, joined);
+            prop_assert_eq!(collected.first_line_bytes, wanted.first().map_or(0, |line| line.len()) as u64);
         }
     }
 
     #[test]
     fn what_cannot_be_shown_is_counted_but_not_kept() {
         let text = format!("{}\nlast", "x".repeat(1_000_000));
-        let sliced = slice(text.as_bytes(), 0, None, 4096);
+        let collected = slice(text.as_bytes(), 0, None, 4096);
         assert_eq!(
-            (sliced.totals.bytes, sliced.first_line_bytes),
+            (collected.totals.bytes, collected.first_line_bytes),
             (1_000_005, 1_000_000)
         );
-        assert!(sliced.text.len() <= KEPT + 3);
+        assert!(collected.text.len() <= MAX_STORED_BYTES + 3);
     }
 }

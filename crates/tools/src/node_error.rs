@@ -1,6 +1,4 @@
-//! Operating system errors in the words Node uses, because that is what models and clients have seen.
-//!
-//! It says what failed; what to do about it is the model's business.
+//! Operating system errors in Node's form, because models and clients expect it.
 
 use std::io;
 use std::path::Path;
@@ -9,8 +7,9 @@ use crate::ToolError;
 
 /// An error of the system about a file, as Node prints it: `CODE: words, syscall 'path'`.
 ///
-/// A file that `pinion-files` refuses has no such code; its error follows the path, as in `/x is a FIFO`.
-pub fn in_node_words(error: &io::Error, syscall: &str, path: &Path) -> String {
+/// A file that `pinion-files` refuses has no such code; its error follows the path, as in `/x is a
+/// FIFO`.
+pub fn node_error_text(error: &io::Error, syscall: &str, path: &Path) -> String {
     match known(error) {
         None if error.get_ref().is_some() => format!("{} {error}", path.display()),
         _ => format!("{} '{}'", text(error, syscall), path.display()),
@@ -18,7 +17,7 @@ pub fn in_node_words(error: &io::Error, syscall: &str, path: &Path) -> String {
 }
 
 pub(crate) fn at(error: &io::Error, syscall: &str, path: &Path) -> ToolError {
-    ToolError(in_node_words(error, syscall, path))
+    ToolError(node_error_text(error, syscall, path))
 }
 
 /// `CODE: words, syscall`.
