@@ -52,11 +52,15 @@ const NOT_IN_PROSE: [&str; 18] = [
 
 /// Parts of the project whose wording is not finished: only their doc comments are counted.
 <<<<<<< HEAD
+<<<<<<< HEAD
 const UNFINISHED: &[&str] = &[
     "crates/clip",
     "crates/config",
 =======
 const UNFINISHED: [&str; 23] = [
+=======
+const UNFINISHED: [&str; 21] = [
+>>>>>>> 6c2e53d (files: name the check for files of processes)
     "crates/access",
     "crates/agent",
     "crates/approval",
@@ -65,11 +69,19 @@ const UNFINISHED: [&str; 23] = [
     "crates/connect",
 >>>>>>> 70d2b67 (config: explain directories, settings and trust in plain sentences)
     "crates/extensions",
+<<<<<<< HEAD
     "crates/files",
+=======
+    "crates/fleet",
+>>>>>>> 6c2e53d (files: name the check for files of processes)
     "crates/hub",
     "crates/pinion",
     "crates/testkit",
+<<<<<<< HEAD
     "crates/tools",
+=======
+    "crates/tui",
+>>>>>>> 6c2e53d (files: name the check for files of processes)
     "xtask",
     "benches",
     "docs",

@@ -95,7 +95,7 @@ impl Target {
 /// Returns the reason why no tool opens `path`: it leads to a descriptor of a process, such as the program's own input, or
 /// to a file of the running process. A rule for such a path cannot describe which data it reaches.
 fn refusal(path: &Path) -> Option<String> {
-    let error = pinion_files::refuse(path).err()?;
+    let error = pinion_files::reject_process_files(path).err()?;
     let refused = error.kind() == ErrorKind::PermissionDenied && error.raw_os_error().is_none();
     refused.then(|| error.to_string())
 }

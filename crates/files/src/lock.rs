@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often a waiting process tries again.
+/// The delay between two attempts of a waiting process.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Locks the file at `path` for this process alone and creates it, with mode 0600, if it does not exist.
@@ -41,7 +41,7 @@ impl LockDirectory {
             Ok(()) => Ok(Some(())),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 if is_older(&directory, stale) {
-                    // The first process to remove it wins nothing: all of them try to create it again.
+                    // Removing it gains nothing: every waiting process tries to create it again.
                     let _ = fs::remove_dir(&directory);
                 }
                 Ok(None)
@@ -54,12 +54,12 @@ impl LockDirectory {
 
 impl Drop for LockDirectory {
     fn drop(&mut self) {
-        // A process that took this lock for stale may have removed it.
+        // A process that considered this lock stale may have removed it.
         let _ = fs::remove_dir(&self.0);
     }
 }
 
-/// A time in the future is the sign of a living holder, whose clock or precision differs.
+/// A time in the future means a living holder, whose clock or precision differs.
 fn is_older(directory: &Path, stale: Duration) -> bool {
     fs::symlink_metadata(directory)
         .and_then(|metadata| metadata.modified())

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use nix::fcntl::OFlag;
 
-use crate::place::{self, FileKind};
+use crate::target::{self, FileKind};
 
 /// Opens a regular file for reading.
 pub fn open(path: &Path) -> io::Result<File> {
@@ -20,10 +20,10 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// Do not pass `truncate(true)`: the content would be lost before the type is known. Use [`crate::replace`], or open
 /// without it and call `set_len(0)`.
 pub fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    match place::locate(path) {
+    match target::locate(path) {
         Ok(target) => drop(target.require_regular()?),
-        // With `create(true)` the file comes into being; without it the open below reports the error.
-        Err(error) if error.kind() == ErrorKind::NotFound => place::refuse(path)?,
+        // With `create(true)` the file is created; without it the open below reports the error.
+        Err(error) if error.kind() == ErrorKind::NotFound => target::reject_process_files(path)?,
         Err(error) => return Err(error),
     }
     let file = options
@@ -37,7 +37,8 @@ pub fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
 
 /// Opens a file that the user named on the command line for reading: a regular file, or a FIFO such as `<(command)`.
 ///
-/// A FIFO blocks until its writer opens it, as the user asked for. The program's own standard input and output are refused.
+/// A FIFO blocks until its writer opens it, as the user requested. The program's own standard input and output are
+/// refused.
 pub fn open_named(path: &Path) -> io::Result<File> {
     if FileKind::of(&std::fs::metadata(path)?) != FileKind::Fifo {
         return open(path);
@@ -66,7 +67,7 @@ pub fn open_named(path: &Path) -> io::Result<File> {
 
 /// Creates a file that must not exist yet and opens it for writing. `mode` is subject to the umask.
 pub fn create_new(path: &Path, mode: u32) -> io::Result<File> {
-    place::refuse(path)?;
+    target::reject_process_files(path)?;
     OpenOptions::new()
         .write(true)
         .create_new(true)

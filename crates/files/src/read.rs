@@ -76,7 +76,7 @@ mod tests {
             ErrorKind::FileTooLarge
         );
 
-        // 10 TB on paper: refused before anything is allocated.
+        // A sparse file of 10 TB: refused before anything is allocated.
         std::fs::File::options()
             .write(true)
             .open(&path)

@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 
-use crate::place::{self, Target};
+use crate::target::{self, Target};
 
 /// Options of [`replace`].
 #[derive(Debug, Clone, Copy)]
 pub struct Replace {
-    /// The mode of a new file, subject to the umask. An existing file keeps its mode unless `force_mode` is set.
+    /// The mode of a new file, subject to the umask. An existing file retains its mode unless `force_mode` is set.
     pub mode: u32,
     /// Gives an existing file `mode` as well: for files with secrets.
     pub force_mode: bool,
@@ -35,7 +35,8 @@ impl Replace {
         sync: true,
         in_place: false,
     };
-    /// For files that belong to the user: new ones get the usual mode, existing ones keep everything but their content.
+    /// For files that belong to the user: new ones get the usual mode, existing ones retain everything but their
+    /// content.
     pub const USER: Self = Self {
         mode: 0o666,
         force_mode: false,
@@ -50,7 +51,7 @@ impl Replace {
 /// an error. After a crash the file holds the old content or the new one, and perhaps a copy named `.NAME.unfinished`
 /// stays beside it until the next call.
 pub fn replace(path: &Path, content: &[u8], options: Replace) -> io::Result<()> {
-    let (target, existing) = place::destination(path)?;
+    let (target, existing) = target::destination(path)?;
     let Some(existing) = existing else {
         return replace_by_rename(&target, content, options.mode, None, options.sync);
     };
@@ -167,7 +168,7 @@ fn create_copy(target: &Path, mode: u32) -> io::Result<(PathBuf, File)> {
     Ok((copy, file))
 }
 
-/// Creates and locks a file. `None` if another call took it for an abandoned one before it was locked, and removes it.
+/// Creates and locks a file. `None` if another call considered it abandoned before it was locked, and removes it.
 fn create_locked(copy: &Path, mode: u32) -> io::Result<Option<File>> {
     let file = crate::create_new(copy, mode)?;
     match file.try_lock() {
@@ -195,7 +196,7 @@ fn remove_abandoned(copy: &Path) {
     }
 }
 
-/// Whether `path` names the open regular `file` and not one that replaced it.
+/// Reports whether `path` names the open regular `file` and not one that replaced it.
 fn is_at(file: &File, path: &Path) -> bool {
     let (Ok(open), Ok(named)) = (file.metadata(), fs::symlink_metadata(path)) else {
         return false;

@@ -38,7 +38,7 @@ impl Store {
         let mut notices = Vec::new();
         let session_file = match SessionFile::open(path, &mut notices) {
             Err(SessionError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
-                pinion_files::refuse(path).map_err(SessionError::io("open", path))?;
+                pinion_files::reject_process_files(path).map_err(SessionError::io("open", path))?;
                 return Ok(Opened {
                     store: Self::at_path(path, fallback_cwd),
                     notices,

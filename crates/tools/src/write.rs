@@ -70,7 +70,7 @@ impl Tool for Write {
 }
 
 fn make_parent(path: &Path, cancel: &CancellationToken) -> Result<(), ToolError> {
-    pinion_files::refuse(path)
+    pinion_files::reject_process_files(path)
         .map_err(|error| node_error::at(&error, "open", path))?;
     if cancel.is_cancelled() {
         return Err(ToolError::aborted());

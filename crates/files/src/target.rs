@@ -1,4 +1,4 @@
-//! Finds out what a path leads to without opening it.
+//! Finds the type and the real path of a file without opening it.
 
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
@@ -13,7 +13,7 @@ use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat2};
 /// The number of symbolic links Linux follows in one path.
 const MAX_LINKS: usize = 40;
 
-/// The type of a file, in the words of an error message.
+/// The type of a file, with the words for error messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     Regular,
@@ -85,7 +85,7 @@ pub fn locate(path: &Path) -> io::Result<Target> {
             walk(path)?;
             (path.canonicalize()?, fs::metadata(path)?)
         }
-        // The path has a magic link, or too many links; the walk tells which.
+        // The path has a magic link, or too many links; the walk finds out which.
         Err(Errno::ELOOP) => {
             walk(path)?;
             return Err(own_descriptor());
@@ -102,7 +102,9 @@ pub fn locate(path: &Path) -> io::Result<Target> {
 pub fn is_regular(path: &Path) -> io::Result<bool> {
     match locate(path) {
         Ok(target) => target.require_regular().map(|_| true),
-        Err(error) if error.kind() == ErrorKind::NotFound => refuse(path).map(|()| false),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            reject_process_files(path).map(|()| false)
+        }
         Err(error) => Err(error),
     }
 }
@@ -138,8 +140,8 @@ pub(crate) fn parent(path: &Path) -> &Path {
 
 /// Fails if `path` leads to a descriptor of a process, or to a file of this process below `/proc`.
 ///
-/// Says nothing about the type of the file, and nothing about a path that does not exist or cannot be reached.
-pub fn refuse(path: &Path) -> io::Result<()> {
+/// Does not check the type of the file, and accepts a path that does not exist or cannot be reached.
+pub fn reject_process_files(path: &Path) -> io::Result<()> {
     match locate(path) {
         Err(error) if is_refusal(&error) => Err(error),
         _ => walk(path),
@@ -210,7 +212,7 @@ fn parts_reversed(path: &Path) -> Vec<OsString> {
     parts
 }
 
-/// Links in these directories lead to open files and not to paths.
+/// Reports whether links in the directory lead to open files and not to paths.
 fn is_process_directory(directory: &Path) -> bool {
     let mut parts = directory.iter().skip(1).map(|part| part.to_string_lossy());
     parts.next().as_deref() == Some("proc")
@@ -270,7 +272,7 @@ mod tests {
             let path = Path::new(path);
             for error in [
                 locate(path).unwrap_err(),
-                refuse(path).unwrap_err(),
+                reject_process_files(path).unwrap_err(),
                 walk(path).unwrap_err(),
             ] {
                 assert!(is_refusal(&error), "{}: {error}", path.display());
@@ -284,7 +286,7 @@ mod tests {
             assert!(is_refusal(&locate(Path::new(path)).unwrap_err()), "{path}");
         }
         locate(Path::new("/proc/cpuinfo")).unwrap();
-        refuse(Path::new("/proc/meminfo")).unwrap();
+        reject_process_files(Path::new("/proc/meminfo")).unwrap();
     }
 
     #[test]
