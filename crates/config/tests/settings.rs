@@ -88,7 +88,7 @@ fn the_project_wins_one_level_deep_and_lists_are_replaced() {
 }
 
 #[test]
-fn a_broken_file_counts_as_empty_and_says_where() {
+fn a_broken_file_counts_as_empty_and_is_reported_with_its_position() {
     let (settings, notices) = load("{\"defaultModel\": \"a\",}", r#"{"defaultModel":"b"}"#);
     assert_eq!(settings.default_model(), Some("b"));
     assert_eq!(notices.len(), 1);
@@ -104,7 +104,7 @@ fn a_broken_file_counts_as_empty_and_says_where() {
 }
 
 #[test]
-fn one_wrong_value_costs_only_itself() {
+fn one_wrong_value_is_ignored() {
     let (settings, notices) = load(
         r#"{"defaultModel":"good","defaultThinkingLevel":"enormous","steeringMode":7,
             "compaction":{"enabled":"yes","reserveTokens":4000.0},

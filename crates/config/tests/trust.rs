@@ -180,7 +180,7 @@ fn links_are_judged_by_where_they_lead() {
 }
 
 #[test]
-fn the_record_is_plain_and_a_broken_one_trusts_nobody() {
+fn the_record_is_plain_and_a_broken_one_trusts_no_project() {
     let (_root, dirs) = sandbox(&json!({}));
     Trust::load(&dirs).0.trust(&dirs.cwd).unwrap();
     let file = dirs.agent_dir.join("trust.json");

@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn links_loops_and_missing_files_are_told_apart() {
+    fn links_loops_and_missing_files_are_distinguished() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("file");
         fs::write(&file, "x").unwrap();

@@ -179,7 +179,7 @@ mod tests {
     use serde_json::Value;
 
     #[test]
-    fn every_row_says_what_its_source_line_says() {
+    fn every_row_equals_its_source_line() {
         let source = include_str!("../models.jsonl");
         assert_eq!(models().count(), source.lines().count());
         for (row, line) in models().zip(source.lines()) {

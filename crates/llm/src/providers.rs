@@ -23,8 +23,8 @@ impl Providers {
             None => (HttpProvider::new(), None),
             Some((_, Ok(recorder))) => (HttpProvider::recording(recorder), None),
             Some((file, Err(error))) => {
-                let words = format!("{}: nothing is recorded: {error}", file.display());
-                (HttpProvider::new(), Some(Notice::new(words)))
+                let message = format!("{}: nothing is recorded: {error}", file.display());
+                (HttpProvider::new(), Some(Notice::new(message)))
             }
         };
         let cassettes = CassetteProvider::from_environment();

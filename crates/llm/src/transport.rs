@@ -163,7 +163,7 @@ pub(crate) fn status_text(api: &str, status: u16, reason: &str, body: &str) -> S
     let json = serde_json::from_str::<Value>(body)
         .ok()
         .filter(|json| !json.is_null());
-    let said = match (api, &json) {
+    let text = match (api, &json) {
         ("google-generative-ai" | "google-vertex", _) => {
             let wrapped = || json!({"error": {"message": body, "code": status, "status": reason}});
             return shortened(json.clone().unwrap_or_else(wrapped).to_string());
@@ -179,10 +179,10 @@ pub(crate) fn status_text(api: &str, status: u16, reason: &str, body: &str) -> S
         },
         (_, None) => body.trim().to_owned(),
     };
-    if said.is_empty() {
+    if text.is_empty() {
         return format!("{status} status code (no body)");
     }
-    shortened(format!("{status} {said}"))
+    shortened(format!("{status} {text}"))
 }
 
 /// The message of an error object, followed by that of the server behind a router.

@@ -243,7 +243,7 @@ async fn a_cassette_is_private_and_holds_no_key() {
 }
 
 #[test]
-fn a_file_that_is_no_cassette_says_so() {
+fn a_file_that_is_not_a_cassette_is_reported() {
     let error = resolve_model(&registry(), None, "cassette:/nonexistent/x").unwrap_err();
     assert_eq!(error.code(), "unreadable_cassette");
     let file = tempfile::NamedTempFile::new().unwrap();
@@ -278,7 +278,7 @@ async fn a_replay_can_be_cancelled() {
 }
 
 #[tokio::test]
-async fn a_paced_replay_keeps_to_the_limits_of_the_request() {
+async fn a_paced_replay_obeys_the_limits_of_the_request() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("tape.jsonl");
     let server = Server::start(vec![Reply::stream(&[ANSWER])]);

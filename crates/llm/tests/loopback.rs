@@ -253,7 +253,7 @@ async fn situation(row: &Value) -> Option<(Vec<StreamEvent>, usize)> {
 }
 
 #[tokio::test]
-async fn failed_connections_are_told_as_recorded() {
+async fn failed_connections_have_the_recorded_texts() {
     let mut checked = 0;
     for row in rows("transport-errors.jsonl") {
         let Some((events, requests)) = situation(&row).await else {
@@ -467,7 +467,7 @@ async fn redirects_to_another_host_are_not_followed() {
 }
 
 #[tokio::test]
-async fn an_unknown_api_and_a_bad_address_are_told_as_ends() {
+async fn an_unknown_api_and_a_bad_address_end_the_answer() {
     let mut unknown = plain("openai-completions", "http://127.0.0.1:9");
     let mut model = (*unknown.model).clone();
     model.api = "carrier-pigeon".into();
@@ -482,7 +482,7 @@ async fn an_unknown_api_and_a_bad_address_are_told_as_ends() {
 }
 
 #[tokio::test]
-async fn a_name_that_does_not_resolve_says_so() {
+async fn a_name_that_does_not_resolve_is_reported() {
     let message = end(plain("openai-completions", "http://no-such-host.invalid")).await;
     let text = message.error_message.as_deref().unwrap();
     assert!(

@@ -66,7 +66,7 @@ fn assert_ignored(api: &str, odd: &str, frames: &[&str]) {
 const END: &str = r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
 
 #[test]
-fn an_odd_member_of_a_chunk_costs_only_itself() {
+fn an_odd_member_of_a_chunk_is_ignored() {
     for api in ["openai-completions", "mistral-conversations"] {
         let said = r#"{"choices":[{"delta":{"content":"hi"}}]}"#;
         for odd in [
@@ -99,7 +99,7 @@ fn an_odd_member_of_a_chunk_costs_only_itself() {
 }
 
 #[test]
-fn an_odd_member_of_a_message_event_costs_only_itself() {
+fn an_odd_member_of_a_message_event_is_ignored() {
     for (usage, details) in [("[]", "\"x\""), ("\"none\"", "[]"), ("5", "true")] {
         let start = format!(r#"{{"type":"message_start","message":{{"id":"m","usage":{usage}}}}}"#);
         let end = format!(
@@ -122,7 +122,7 @@ fn an_odd_member_of_a_message_event_costs_only_itself() {
 }
 
 #[test]
-fn an_odd_member_of_a_google_frame_costs_only_itself() {
+fn an_odd_member_of_a_google_frame_is_ignored() {
     for odd in [
         "[]",
         "null",
@@ -137,7 +137,7 @@ fn an_odd_member_of_a_google_frame_costs_only_itself() {
 }
 
 #[test]
-fn an_odd_member_of_a_response_event_costs_only_itself() {
+fn an_odd_member_of_a_response_event_is_ignored() {
     for odd in [
         r#"{"type":"response.created","response":"x"}"#,
         r#"{"type":"response.output_item.added","item":5}"#,
@@ -204,7 +204,7 @@ fn counts_beyond_all_reason_are_added_up() {
 }
 
 #[test]
-fn whatever_fails_a_response_is_told_in_the_words_of_the_provider() {
+fn failed_responses_have_the_text_of_the_provider() {
     for (frame, words) in [
         (
             r#"data: {"error":{"message":"server fell over"}}"#,
@@ -257,7 +257,7 @@ fn calls_of_mistral_without_an_id_get_one_each() {
 }
 
 #[test]
-fn mistral_is_told_that_a_tool_gave_nothing() {
+fn mistral_receives_a_text_for_an_empty_tool_result() {
     let call = json!({"role": "assistant", "api": "mistral-conversations", "provider": "mistral-conversations",
         "model": "m", "stopReason": "toolUse",
         "content": [{"type": "toolCall", "id": "toolcall0", "name": "ls", "arguments": {}}]});

@@ -129,7 +129,7 @@ async fn plain_requests_become_tool_calls() {
 }
 
 #[tokio::test]
-async fn results_are_reported_and_the_model_says_what_it_is() {
+async fn results_are_reported_and_the_model_names_itself() {
     let asked = user("run `seq 20`");
     let first = answer(request(vec![asked.clone()])).await;
     let call = first.tool_calls().next().unwrap().id.clone();
@@ -333,7 +333,7 @@ async fn a_stall_longer_than_the_idle_limit_fails() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_offline_model_keeps_to_the_time_of_a_whole_request() {
+async fn the_offline_model_obeys_the_total_timeout() {
     for script in [
         r#"[{"text":"a"},{"stall":60000},{"text":"b"}]"#,
         r#"{"deltas":1000,"size":1,"paceMs":100}"#,

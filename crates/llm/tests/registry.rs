@@ -223,7 +223,7 @@ fn built_in_models_can_be_changed_and_added_to() {
 }
 
 #[test]
-fn a_wrong_provider_costs_only_itself_and_says_where_it_is() {
+fn an_invalid_provider_is_ignored_and_its_position_reported() {
     let cases = [
         (
             r#"{"models":[{"id":"m"}],"baseUrl":"u","api":"a"}"#,
@@ -276,7 +276,7 @@ fn a_wrong_provider_costs_only_itself_and_says_where_it_is() {
 }
 
 #[test]
-fn a_file_that_is_no_json_is_told_with_its_place_and_built_ins_stay() {
+fn a_file_that_is_not_json_is_reported_with_its_position_and_built_ins_stay() {
     let (registry, notices) = Home::new()
         .file(
             "models.json",

@@ -139,7 +139,7 @@ fn google_generative_ai() {
 }
 
 #[test]
-fn thinking_is_asked_for_in_every_servers_own_words() {
+fn thinking_uses_the_members_of_each_server() {
     const MEMBERS: [&str; 14] = [
         "max_tokens",
         "max_completion_tokens",
@@ -197,7 +197,7 @@ fn an_unknown_api_is_named() {
 }
 
 #[test]
-fn printing_a_request_tells_no_secrets() {
+fn debug_output_of_a_request_has_no_secrets() {
     let vector = read(&files("requests/openai-completions", ".json")[0]);
     let mut request = request(&vector, &hello(), "http://test");
     request

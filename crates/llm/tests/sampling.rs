@@ -68,7 +68,7 @@ fn added(plain: &Value, full: &Value) -> Map<String, Value> {
 }
 
 #[tokio::test]
-async fn every_api_gets_its_own_words() {
+async fn every_api_receives_its_own_members() {
     let described = json!({"name": "shape", "description": "a shape", "schema": {"type": "object"}, "strict": false});
     let format = json!({"type": "json_schema", "json_schema": described});
     for (api, expected, unsupported) in [
@@ -135,7 +135,7 @@ async fn every_api_gets_its_own_words() {
 }
 
 #[tokio::test]
-async fn a_cap_nobody_asked_for_is_left_to_the_server() {
+async fn without_a_requested_cap_the_server_decides() {
     for (api, pointer, insists) in [
         ("openai-completions", "/max_completion_tokens", false),
         ("openai-responses", "/max_output_tokens", false),

@@ -152,7 +152,7 @@ fn prompts_that_do_not_fit() {
 }
 
 #[test]
-fn cerebras_says_overflow_with_an_empty_body() {
+fn an_empty_body_of_cerebras_is_an_overflow() {
     let message = |provider: &str| {
         answer(&json!({"stopReason": "error", "provider": provider,
             "errorMessage": "400 status code (no body)"}))

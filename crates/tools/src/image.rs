@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wide_image_is_scaled_and_the_model_is_told() {
+    fn a_wide_image_is_scaled_with_a_note_for_the_model() {
         let fitted = fit(picture(2500, 50), ImageKind::Png).unwrap();
         assert_eq!(
             fitted.note().unwrap(),

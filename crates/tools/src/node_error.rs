@@ -34,15 +34,15 @@ fn text(error: &io::Error, syscall: &str) -> String {
 
 fn known(error: &io::Error) -> Option<(&'static str, &'static str)> {
     match error.kind() {
-        io::ErrorKind::IsADirectory => words(libc::EISDIR),
-        _ => error.raw_os_error().and_then(words),
+        io::ErrorKind::IsADirectory => describe(libc::EISDIR),
+        _ => error.raw_os_error().and_then(describe),
     }
 }
 
 /// The symbolic name of an error, such as `ENOENT`.
 pub(crate) fn code(error: &io::Error) -> String {
     match error.raw_os_error() {
-        Some(number) => words(number).map_or_else(
+        Some(number) => describe(number).map_or_else(
             || format!("{:?}", nix::Error::from_raw(number)),
             |(code, _)| code.into(),
         ),
@@ -50,7 +50,7 @@ pub(crate) fn code(error: &io::Error) -> String {
     }
 }
 
-fn words(number: i32) -> Option<(&'static str, &'static str)> {
+fn describe(number: i32) -> Option<(&'static str, &'static str)> {
     Some(match number {
         libc::ENOENT => ("ENOENT", "no such file or directory"),
         libc::EACCES => ("EACCES", "permission denied"),

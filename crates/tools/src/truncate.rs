@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_last_line_keeps_its_end_on_a_character_border() {
+    fn of_a_long_last_line_the_end_stays_on_a_character_border() {
         let text = "é".repeat(40_000);
         let cut = tail_of(&format!("first\n{text}x"));
         assert!(cut.last_line_partial);

@@ -39,7 +39,7 @@ async fn a_command_answers_with_what_it_printed() {
 }
 
 #[tokio::test]
-async fn a_command_that_fails_says_so() {
+async fn a_failing_command_is_reported() {
     let workspace = Workspace::new(&[]);
     for (arguments, error) in [
         (

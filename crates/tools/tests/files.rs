@@ -33,7 +33,7 @@ async fn read_shows_a_file_or_a_part_of_it() {
 }
 
 #[tokio::test]
-async fn read_says_why_it_cannot() {
+async fn read_errors_name_the_cause() {
     let workspace = Workspace::new(&[("ten.txt", "1\n2\n"), ("sub/x.txt", "x")]);
     let root = workspace.path().display();
     for (arguments, error) in [
@@ -64,7 +64,7 @@ async fn read_says_why_it_cannot() {
 }
 
 #[tokio::test]
-async fn read_stops_at_the_limits_and_says_how_to_go_on() {
+async fn read_stops_at_the_limits_and_describes_how_to_continue() {
     let big: String = (1..=3000).map(|n| format!("line number {n}\n")).collect();
     let wide = format!("{}\nsecond\n", "w".repeat(60_000));
     let heavy: String = (0..900).map(|_| format!("{}\n", "h".repeat(99))).collect();
@@ -278,7 +278,7 @@ async fn edit_takes_a_list_too_even_as_text() {
 }
 
 #[tokio::test]
-async fn edit_says_why_it_cannot() {
+async fn edit_errors_name_the_cause() {
     let workspace = Workspace::new(&[("code.py", "same\nsame\nunique\n"), ("dir/x", "")]);
     for (path, old, new, error) in [
         (

@@ -85,7 +85,7 @@ async fn follow(
 }
 
 #[tokio::test]
-async fn all_of_it_is_told_although_the_answer_keeps_the_end() {
+async fn the_follower_receives_all_output_although_the_answer_has_only_the_end() {
     let workspace = Workspace::new(&[]);
     let reader = Reader::new(true);
     let outcome = follow(&workspace, &reader, Mask::default(), "seq 1 5000").await;
@@ -96,7 +96,7 @@ async fn all_of_it_is_told_although_the_answer_keeps_the_end() {
 }
 
 #[tokio::test]
-async fn what_is_told_is_as_clean_as_the_answer() {
+async fn followed_output_is_as_clean_as_the_answer() {
     let workspace = Workspace::new(&[]);
     let mask = Mask::default();
     mask.learn(&Secret::from("sk-secret-key".to_owned()));

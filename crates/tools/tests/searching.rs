@@ -71,7 +71,7 @@ async fn grep_shows_path_line_and_text() {
 }
 
 #[tokio::test]
-async fn grep_says_what_it_left_out() {
+async fn grep_reports_what_it_left_out() {
     let long = format!("needle {}\n", "→".repeat(600));
     let workspace = Workspace::new(&[("a.txt", &long.repeat(3)), ("b.txt", "needle\n")]);
     let output = workspace

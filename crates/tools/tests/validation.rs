@@ -149,7 +149,7 @@ fn typebox_problems(schema: Value, arguments: Value) -> Vec<String> {
 }
 
 #[test]
-fn typebox_has_its_own_words() {
+fn typebox_errors_have_their_own_wording() {
     let schema = json!({
         "type": "object",
         "required": ["a", "b"],

@@ -198,8 +198,8 @@ fn readable_by_others(path: &Path) -> Option<Notice> {
         let mode = fs::metadata(path).ok()?.permissions().mode();
         if mode & 0o077 != 0 {
             let file = path.display();
-            let words = format!("{file}: other users may read it; run: chmod 600 {file}");
-            return Some(Notice::new(words));
+            let message = format!("{file}: other users may read it; run: chmod 600 {file}");
+            return Some(Notice::new(message));
         }
     }
     None
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_entry_costs_only_itself() {
+    fn a_broken_entry_is_ignored() {
         let (_directory, path) = file(
             "{\n \"a\": {\"type\":\"api_key\",\"key\":\"k\"},\n \"b\": {\"type\":\"api_key\",\n  \"key\":7},\n \"c\": {\"type\":\"later\",\"x\":1}\n}",
         );
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_file_says_where_and_keeps_what_came_before() {
+    fn a_torn_file_is_reported_with_its_position_and_read_up_to_there() {
         let (_directory, path) =
             file("{\"a\":{\"type\":\"api_key\",\"key\":\"k\"},\n \"b\":{\"type");
         let (auth, notices) = AuthFile::open(path.clone());
@@ -298,7 +298,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_file_that_others_may_read_is_told_of() {
+    fn a_file_that_others_may_read_is_reported() {
         use std::os::unix::fs::PermissionsExt as _;
         let (_directory, path) = file("{}");
         assert_eq!(AuthFile::open(path.clone()).1, []);

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn failures_say_what_happened() {
+    async fn errors_name_the_cause() {
         assert!(
             run("exit 3", COMMAND_TIMEOUT)
                 .await

@@ -141,7 +141,7 @@ impl Script {
         let key = hash(&value);
         let (turns, pace) = match value {
             Value::Object(ref members) if members.contains_key("turns") => {
-                let entry: ScriptEntry = serde_json::from_value(value).map_err(words)?;
+                let entry: ScriptEntry = serde_json::from_value(value).map_err(explain)?;
                 (entry.turns, entry.pace_ms)
             }
             Value::Object(_) | Value::Array(_) => (vec![value], None),
@@ -161,7 +161,7 @@ fn read_turn(value: Value, pace: Option<f64>) -> Result<ScriptedTurn, String> {
     let entry = match value {
         Value::Array(steps) => TurnEntry { steps, usage: None },
         Value::Object(ref members) if members.contains_key("steps") => {
-            serde_json::from_value(value).map_err(words)?
+            serde_json::from_value(value).map_err(explain)?
         }
         step => TurnEntry {
             steps: vec![step],
@@ -173,7 +173,7 @@ fn read_turn(value: Value, pace: Option<f64>) -> Result<ScriptedTurn, String> {
         ..ScriptedTurn::default()
     };
     for (number, step) in (1..).zip(entry.steps) {
-        let read = serde_json::from_value::<StepEntry>(step).map_err(words);
+        let read = serde_json::from_value::<StepEntry>(step).map_err(explain);
         let read = read.and_then(|step| read_step(step, pace, &mut turn.steps));
         read.map_err(|why| format!("step {number}: {why}"))?;
     }
@@ -242,7 +242,7 @@ fn read_error(value: Value) -> Result<String, String> {
     if let Value::String(message) = value {
         return Ok(message);
     }
-    let ErrorEntry { status, message } = serde_json::from_value(value).map_err(words)?;
+    let ErrorEntry { status, message } = serde_json::from_value(value).map_err(explain)?;
     Ok(status.map_or_else(|| message.clone(), |status| format!("{status} {message}")))
 }
 
@@ -251,7 +251,7 @@ fn milliseconds(number: f64) -> Result<Duration, String> {
         .map_err(|_| format!("{number} is not a time in milliseconds"))
 }
 
-fn words(error: serde_json::Error) -> String {
+fn explain(error: serde_json::Error) -> String {
     pinion_jsonl::explain(&error)
 }
 
@@ -332,7 +332,7 @@ mod tests {
 
     #[test]
     fn mistakes_are_named_with_their_place() {
-        for (script, words) in [
+        for (script, expected) in [
             ("", "empty"),
             ("[{]", "line 1"),
             ("7", "object or a list"),
@@ -346,7 +346,7 @@ mod tests {
             (r#"[{"deltas":1000000000,"size":1000000000}]"#, "more than"),
         ] {
             let error = Script::parse(script).unwrap_err();
-            assert!(error.contains(words), "{script}: {error}");
+            assert!(error.contains(expected), "{script}: {error}");
         }
     }
 

@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dated_ids_are_no_aliases() {
+    fn dated_ids_are_not_aliases() {
         assert!(is_alias("claude-sonnet-4-5"));
         assert!(is_alias("x-latest"));
         assert!(is_alias("gpt-4o-2024-08-06"));

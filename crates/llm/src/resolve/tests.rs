@@ -106,7 +106,7 @@ fn the_provider_of_the_maker_is_preferred() {
             "gpt-5.4",
             "openai/gpt-5.4",
         ),
-        // Credentials for an API that is not spoken do not.
+        // Credentials for an API that is not supported do not.
         (&["AWS_PROFILE"], "opus", "anthropic/claude-opus-5-5"),
     ] {
         let registry = registry("{\"providers\":{}}", variables);
@@ -116,7 +116,7 @@ fn the_provider_of_the_maker_is_preferred() {
 }
 
 #[test]
-fn a_name_alone_never_stands_for_an_api_that_is_not_spoken() {
+fn a_partial_name_never_selects_an_unsupported_api() {
     let registry = registry("{\"providers\":{}}", &[]);
     for candidate in registry.candidates() {
         let words = candidate.id.split(['/', '-', ':', '.']);
@@ -133,9 +133,9 @@ fn a_name_alone_never_stands_for_an_api_that_is_not_spoken() {
                             || other.name.to_lowercase().contains(&wanted))
                 })
             };
-            let spoken = crate::wire::SUPPORTED_APIS.contains(&&*resolved.model.api)
+            let supported = crate::wire::SUPPORTED_APIS.contains(&&*resolved.model.api)
                 || resolved.model.provider == "offline";
-            assert!(spoken || !another(), "{pattern}: {}", shown(&resolved));
+            assert!(supported || !another(), "{pattern}: {}", shown(&resolved));
         }
     }
 }
@@ -321,7 +321,7 @@ fn the_first_model_follows_the_order_of_sources() {
 }
 
 #[test]
-fn without_keys_there_is_no_first_model_and_clouds_we_do_not_speak_to_do_not_count() {
+fn without_keys_there_is_no_first_model_and_unsupported_clouds_do_not_count() {
     let empty = registry("{\"providers\":{}}", &["AWS_PROFILE"]);
     assert!(initial_model(&empty, &InitialOptions::default()).is_none());
     empty.set_include_offline(true);
