@@ -1,6 +1,6 @@
 //! Checks a call's arguments as pi does since it uses TypeBox.
 //!
-//! The coercion is that of [`crate::validate`]; the wording and the paths are TypeBox's: dots
+//! The coercion is that of [`crate::validate()`]; the wording and the paths are TypeBox's: dots
 //! between members, all missing members in one line. Unknown keywords accept everything.
 
 use pinion_message::ToolSpec;
