@@ -148,16 +148,16 @@ impl Expander for Plain {
 
 struct Recorder {
     events: Mutex<Vec<Event>>,
-    settled: mpsc::UnboundedSender<()>,
-    started: mpsc::UnboundedSender<()>,
+    settled: mpsc::Sender<()>,
+    started: mpsc::Sender<()>,
 }
 
 impl Listener for Recorder {
     fn notice(&self, _: u64, event: &Event) {
         self.events.lock().unwrap().push(event.clone());
         match event {
-            Event::Settled { .. } => drop(self.settled.send(())),
-            Event::ToolStart(_) => drop(self.started.send(())),
+            Event::Settled { .. } => drop(self.settled.try_send(())),
+            Event::ToolStart(_) => drop(self.started.try_send(())),
             _ => {}
         }
     }
@@ -166,8 +166,8 @@ impl Listener for Recorder {
 struct Bench {
     session: Handle,
     recorder: Arc<Recorder>,
-    settled: mpsc::UnboundedReceiver<()>,
-    started: mpsc::UnboundedReceiver<()>,
+    settled: mpsc::Receiver<()>,
+    started: mpsc::Receiver<()>,
 }
 
 fn bench(tool_timeout: Duration) -> Bench {
@@ -184,8 +184,8 @@ fn bench_with(tool_timeout: Duration, gate: Option<Arc<dyn Gate>>) -> Bench {
     let model = registry
         .find("offline", "demo")
         .expect("the built-in model");
-    let (settled_sender, settled) = mpsc::unbounded_channel();
-    let (started_sender, started) = mpsc::unbounded_channel();
+    let (settled_sender, settled) = mpsc::channel(1024);
+    let (started_sender, started) = mpsc::channel(1024);
     let recorder = Arc::new(Recorder {
         events: Mutex::default(),
         settled: settled_sender,

@@ -98,7 +98,7 @@ mod tests {
 
     fn names(directory: &Path) -> Vec<String> {
         let (root, found) = (directory.to_owned(), directory.to_owned());
-        let (send, receive) = std::sync::mpsc::channel();
+        let (send, receive) = std::sync::mpsc::sync_channel(1);
         std::thread::spawn(move || {
             let paths = walk(&root, None, IgnoreFiles::Honoured).map(|(path, _)| path);
             send.send(paths.collect::<Vec<PathBuf>>())

@@ -7,15 +7,15 @@ use std::path::Path;
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
 
-use crate::place::{self, FileKind};
+use crate::target::{self, FileKind};
 
 /// Renames the regular file `from` to `to`, which is a regular file or does not exist.
 ///
 /// A symbolic link at `to` stays and its target is replaced. Anything else that exists there is left alone and is an
 /// error. Both paths must be on one file system.
 pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
-    drop(place::locate(from)?.require_regular()?);
-    let (to, _) = place::destination(to)?;
+    drop(target::locate(from)?.require_regular()?);
+    let (to, _) = target::destination(to)?;
     fs::rename(from, to)
 }
 
@@ -23,8 +23,8 @@ pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
 ///
 /// Anything at `to` is an error of kind `AlreadyExists`, even an empty directory or a dangling symbolic link.
 pub fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
-    place::refuse(from)?;
-    place::refuse(to)?;
+    target::reject_process_files(from)?;
+    target::reject_process_files(to)?;
     let renamed = renameat2(AT_FDCWD, from, AT_FDCWD, to, RenameFlags::RENAME_NOREPLACE);
     match renamed {
         // The kernel or the file system cannot check in the same step.
@@ -46,7 +46,7 @@ pub fn set_aside(from: &Path, to: &Path) -> io::Result<bool> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(error),
     }
-    let target = place::locate(from).map_err(|error| match error.kind() {
+    let target = target::locate(from).map_err(|error| match error.kind() {
         ErrorKind::NotFound => io::Error::new(error.kind(), "is a symbolic link to a missing file"),
         _ => error,
     })?;

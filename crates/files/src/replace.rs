@@ -108,7 +108,7 @@ fn replace_by_rename(
     // Closing it ends the lock on what is now the target.
     drop(file);
     if sync {
-        File::open(place::parent(target))?.sync_all()?;
+        File::open(target::parent(target))?.sync_all()?;
     }
     Ok(())
 }

@@ -119,7 +119,7 @@ pub(crate) fn destination(path: &Path) -> io::Result<(PathBuf, Option<Target>)> 
             Ok((target.path.clone(), Some(target)))
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            refuse(path)?;
+            reject_process_files(path)?;
             match fs::read_link(path) {
                 // A loop of links failed above.
                 Ok(link) => destination(&parent(path).join(link)),

@@ -148,8 +148,8 @@ mod tests {
         std::fs::write(root.join("file"), "").expect("a file");
         let fifo = root.join(".gitignore");
         nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).expect("a FIFO");
-        let (send, receive) = std::sync::mpsc::channel();
-        std::thread::spawn(move || send.send(Below::new(&root).flatten().collect::<Vec<_>>()));
+        let (send, receive) = std::sync::mpsc::sync_channel(1);
+        std::thread::spawn(move || send.send(Walker::new(&root).flatten().collect::<Vec<_>>()));
         let mut found = receive
             .recv_timeout(Duration::from_secs(5))
             .expect("an end");
