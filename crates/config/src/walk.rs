@@ -74,7 +74,7 @@ pub(crate) fn walk(
 fn has_safe_ignore_files(directory: &Path) -> bool {
     IGNORE_FILES.iter().all(|name| {
         let file = directory.join(name);
-        // Most of these files do not exist, which one system call tells.
+        // Most of these files do not exist; one system call finds that out.
         if file.symlink_metadata().is_err() {
             return true;
         }

@@ -109,7 +109,7 @@ fn an_answer_that_is_too_long_to_keep_is_shortened_and_that_is_told() {
     let report = ran.report();
     let warning = report["warnings"][0].as_str().unwrap();
     assert!(
-        warning.contains("the answer of a has 5000000 bytes"),
+        warning.contains("the answer of \"a\" has 5000000 bytes"),
         "{warning}"
     );
     assert!(warning.contains("children/a.jsonl"), "{warning}");

@@ -259,7 +259,7 @@ fn a_hub_is_not_opened_by_accident() {
             &["--bind", "0.0.0.0", "--insecure-bind", "--auth", "none"],
             "loopback",
         ),
-        (&["--auth", "open"], "token, manage and none"),
+        (&["--auth", "open"], "token, manage or none"),
         (&["--tls-cert", "x.pem"], "go together"),
         (&["--super-token", "short"], "16"),
         (&["--port", "70000"], "65535"),
