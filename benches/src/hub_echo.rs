@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use pinion_access::Mode;
 use pinion_clip::manifest::Manifest;
-use pinion_clip::{Programs, Snapshot, State, Status};
+use pinion_clip::{ClipState, Programs, Snapshot, Status};
 use pinion_connect::{Server, ServerOptions};
 use pinion_hub::{Answers, Call, Endpoint, PREFIXES, Settings, answered, open};
 use serde_json::value::RawValue;
@@ -42,7 +42,7 @@ impl Endpoint for Echo {
     fn snapshot(&self) -> Snapshot {
         Snapshot {
             status: Status {
-                state: State::Running,
+                state: ClipState::Running,
                 message: String::new(),
             },
             manifest: self.0.clone(),

@@ -15,7 +15,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use crate::limits::Limits;
 use crate::output::Aggregate;
-use crate::shared::Shared;
+use crate::shared::SharedClip;
 use crate::{ClipError, Code};
 
 /// A call to a clip.
@@ -85,7 +85,7 @@ impl From<CallError> for ClipError {
 
 /// A call on its way.
 #[derive(Debug)]
-pub(crate) struct Call {
+pub(crate) struct ClipCall {
     pub(crate) id: Box<str>,
     /// The line that asks it.
     pub(crate) line: Bytes,
@@ -142,7 +142,7 @@ pub(crate) enum Push {
     Over,
 }
 
-impl Call {
+impl ClipCall {
     pub(crate) fn new(
         id: Box<str>,
         line: Vec<u8>,
@@ -168,9 +168,10 @@ impl Call {
     /// of the caller is no longer at hand when it is wanted.
     pub(crate) fn push(&self, chunk: Bytes, is_alone: bool) -> Push {
         let limits = &self.limits;
-        let most = match is_alone {
-            true => limits.chunk_bytes.min(limits.ahead),
-            false => limits.chunk_bytes,
+        let most = if is_alone {
+            limits.chunk_bytes.min(limits.alone_bytes)
+        } else {
+            limits.chunk_bytes
         };
         // Callers that do not read must not fill the memory by their number.
         let most = if self.unread.load(Ordering::Relaxed) < limits.unread {
@@ -207,9 +208,9 @@ impl Call {
     }
 
     /// How long others may go on waiting for this call to be read.
-    pub(crate) fn patience(&self) -> Duration {
+    pub(crate) fn stall_left(&self) -> Duration {
         let stalled = self.progress().stalled;
-        self.limits.patience.saturating_sub(stalled)
+        self.limits.slow_reader_time.saturating_sub(stalled)
     }
 
     /// Others have waited for it.
@@ -260,7 +261,7 @@ impl Call {
     }
 }
 
-impl Drop for Call {
+impl Drop for ClipCall {
     fn drop(&mut self) {
         let left = self.progress().bytes;
         self.unread.fetch_sub(left, Ordering::Relaxed);
@@ -280,16 +281,16 @@ fn wake(mut progress: MutexGuard<'_, Progress>) {
 /// A command that does not stream gives one output. Dropping the stream cancels the call.
 #[derive(Debug)]
 pub struct ChunkStream {
-    call: Arc<Call>,
-    shared: Weak<Shared>,
+    call: Arc<ClipCall>,
+    shared: Weak<SharedClip>,
     cancelled: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
     over: bool,
 }
 
 impl ChunkStream {
     pub(crate) fn new(
-        call: Arc<Call>,
-        shared: &Arc<Shared>,
+        call: Arc<ClipCall>,
+        shared: &Arc<SharedClip>,
         cancel: Option<CancellationToken>,
     ) -> Self {
         Self {
@@ -378,7 +379,7 @@ mod tests {
 
     /// Fills a call until a part is refused: how many were taken, and how many must be read before somebody is told of room.
     fn taken_and_read(is_alone: bool, length: usize) -> (usize, usize) {
-        let call = Call::new("1".into(), Vec::new(), None, Arc::default(), Arc::default());
+        let call = ClipCall::new("1".into(), Vec::new(), None, Arc::default(), Arc::default());
         let chunk = Bytes::from(vec![b'x'; length]);
         let push = || matches!(call.push(chunk.clone(), is_alone), Push::Taken);
         let taken = (0..).take_while(|_| push()).count();
@@ -401,13 +402,13 @@ mod tests {
     #[test]
     fn calls_have_room_for_little_while_the_clip_has_much_that_is_unread() {
         let (limits, unread) = (Arc::<Limits>::default(), Arc::<AtomicUsize>::default());
-        let call = || Call::new("1".into(), Vec::new(), None, limits.clone(), unread.clone());
-        let fill = |call: &Call| {
+        let call = || ClipCall::new("1".into(), Vec::new(), None, limits.clone(), unread.clone());
+        let fill = |call: &ClipCall| {
             let chunk = Bytes::from(vec![b'x'; 64 * 1024]);
             let push = || matches!(call.push(chunk.clone(), false), Push::Taken);
             (0..).take_while(|_| push()).count()
         };
-        let mut calls: Vec<Call> = Vec::new();
+        let mut calls: Vec<ClipCall> = Vec::new();
         while unread.load(Ordering::Relaxed) < limits.unread {
             calls.push(call());
             assert_eq!(fill(&calls[calls.len() - 1]), 128);

@@ -7,17 +7,17 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::call::{Call, ChunkStream, Invocation};
-use crate::codec::{self, Verdict};
+use crate::call::{ChunkStream, ClipCall, Invocation};
+use crate::codec::{self, DetectedDialect};
+use crate::cross_calls::CrossCalls;
 use crate::limits::Limits;
 use crate::logs::ClipLog;
 use crate::manifest::Manifest;
 use crate::output::EMPTY_OBJECT;
-use crate::outward::Outward;
 use crate::package::Package;
 use crate::process::{self, Programs};
 use crate::secret::{self, CallSecret};
-use crate::shared::{Shared, Start, Wish};
+use crate::shared::{SharedClip, Shutdown, Start};
 use crate::web::WebFiles;
 use crate::{ClipError, Code};
 
@@ -38,7 +38,7 @@ pub struct ClipConfig {
     /// What it said about itself when it last ran.
     pub manifest: Option<Manifest>,
     /// How it speaks, if that is known from earlier.
-    pub verdict: Option<Verdict>,
+    pub detected_dialect: Option<DetectedDialect>,
     /// Where it keeps its data. Made if it is missing.
     pub data_directory: PathBuf,
     /// The address of the hub it belongs to.
@@ -70,7 +70,7 @@ impl ClipConfig {
             package_name: String::new(),
             version: String::new(),
             manifest: None,
-            verdict: None,
+            detected_dialect: None,
             data_directory: data_directory.into(),
             hub_url: DEFAULT_HUB.into(),
             tokens: None,
@@ -87,7 +87,7 @@ impl ClipConfig {
 const REPLACED: &str = "is being replaced by another version; try again";
 
 /// Whether a call failed for the only reason that its clip made way: then it was not begun with.
-pub fn made_way(failure: &ClipError) -> bool {
+pub fn is_being_replaced(failure: &ClipError) -> bool {
     failure.code == Code::Unavailable && failure.message.ends_with(REPLACED)
 }
 
@@ -145,7 +145,7 @@ impl fmt::Debug for Token {
 
 /// How a clip stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum ClipState {
     /// There is no process; the next call starts one.
     Sleeping,
     /// There is a process that takes calls.
@@ -158,7 +158,7 @@ pub enum State {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
     /// How.
-    pub state: State,
+    pub state: ClipState,
     /// Why; empty unless something is wrong.
     pub message: String,
 }
@@ -166,21 +166,21 @@ pub struct Status {
 impl Status {
     pub(crate) fn sleeping() -> Self {
         Self {
-            state: State::Sleeping,
+            state: ClipState::Sleeping,
             message: String::new(),
         }
     }
 
     pub(crate) fn running() -> Self {
         Self {
-            state: State::Running,
+            state: ClipState::Running,
             message: String::new(),
         }
     }
 
     pub(crate) fn error(message: String) -> Self {
         Self {
-            state: State::Error,
+            state: ClipState::Error,
             message,
         }
     }
@@ -200,7 +200,7 @@ impl Snapshot {
     pub fn running(manifest: Arc<Manifest>) -> Self {
         Self {
             status: Status {
-                state: State::Running,
+                state: ClipState::Running,
                 message: String::new(),
             },
             manifest,
@@ -211,17 +211,17 @@ impl Snapshot {
 /// An installed clip. Its process is started by the first call and ends when the clip is dropped.
 #[derive(Debug)]
 pub struct Clip {
-    shared: Arc<Shared>,
+    shared: Arc<SharedClip>,
     web: Arc<WebFiles>,
 }
 
 impl Clip {
-    /// A clip that asks `outward` for everything beyond itself. Starts nothing.
-    pub fn new(config: ClipConfig, log: Arc<ClipLog>, outward: Arc<dyn Outward>) -> Self {
+    /// A clip that asks `cross_calls` for everything beyond itself. Starts nothing.
+    pub fn new(config: ClipConfig, log: Arc<ClipLog>, cross_calls: Arc<dyn CrossCalls>) -> Self {
         let web = WebFiles::new(config.alias.clone(), &config.package);
         Self {
             web: Arc::new(web),
-            shared: Shared::new(config, log, outward),
+            shared: SharedClip::new(config, log, cross_calls),
         }
     }
 
@@ -256,8 +256,8 @@ impl Clip {
     }
 
     /// How it speaks, once that is known; worth keeping with the record of the installation.
-    pub fn verdict(&self) -> Option<Verdict> {
-        self.shared.state().verdict
+    pub fn detected_dialect(&self) -> Option<DetectedDialect> {
+        self.shared.state().detected_dialect
     }
 
     /// Whether its callers must know a secret.
@@ -302,7 +302,7 @@ impl Clip {
         }
         let limits = self.shared.limits.clone();
         let unread = self.shared.unread.clone();
-        let call = Call::new(id, line, invocation.deadline, limits, unread);
+        let call = ClipCall::new(id, line, invocation.deadline, limits, unread);
         let call = Arc::new(call);
         let start = self.shared.submit(call.clone())?;
         self.begin(start);
@@ -331,7 +331,7 @@ impl Clip {
         let over = self.shared.over.notified();
         tokio::pin!(over);
         over.as_mut().enable();
-        if self.shared.stop(Wish::Gently) {
+        if self.shared.stop(Shutdown::Graceful) {
             over.await;
         }
     }
@@ -347,13 +347,13 @@ impl Clip {
     }
 
     /// The same for a clip that will be there again in a moment: what waits is told so.
-    pub async fn make_way(&self) {
+    pub async fn retire_for_replacement(&self) {
         let message = format!("clip \"{}\" {REPLACED}", self.alias());
         self.leave(ClipError::new(Code::Unavailable, message)).await;
     }
 
     async fn leave(&self, why: ClipError) {
-        self.shared.retire(Wish::Gently, why);
+        self.shared.retire(Shutdown::Graceful, why);
         self.stopped().await;
         self.shared.log.close();
     }
@@ -379,6 +379,6 @@ impl Clip {
 impl Drop for Clip {
     fn drop(&mut self) {
         let why = ClipError::no_clip(self.alias());
-        self.shared.retire(Wish::AtOnce, why);
+        self.shared.retire(Shutdown::Immediate, why);
     }
 }

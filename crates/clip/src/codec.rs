@@ -46,7 +46,7 @@ pub enum Dialect {
 /// What is known about how a clip speaks, good for all processes of one installed version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
+pub enum DetectedDialect {
     /// It registers, then speaks [`Dialect::Register`].
     Register,
     /// It speaks [`Dialect::Register`] but never registers.
@@ -55,7 +55,7 @@ pub enum Verdict {
     Direct,
 }
 
-impl Verdict {
+impl DetectedDialect {
     /// The dialect to speak to it.
     pub fn dialect(self) -> Dialect {
         match self {
@@ -90,7 +90,7 @@ pub enum Message {
 
 /// Which dialect a line is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spelling {
+pub enum LineDialect {
     /// The `register` line.
     Registration,
     /// A line of [`Dialect::Register`].
@@ -99,13 +99,13 @@ pub enum Spelling {
     Direct,
 }
 
-impl Spelling {
+impl LineDialect {
     /// What the first line of a clip tells about it.
-    pub fn verdict(self) -> Verdict {
+    pub fn detected_dialect(self) -> DetectedDialect {
         match self {
-            Self::Registration => Verdict::Register,
-            Self::Register => Verdict::Bare,
-            Self::Direct => Verdict::Direct,
+            Self::Registration => DetectedDialect::Register,
+            Self::Register => DetectedDialect::Bare,
+            Self::Direct => DetectedDialect::Direct,
         }
     }
 }

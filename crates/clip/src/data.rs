@@ -22,7 +22,7 @@ use pinion_files::FileKind;
 use serde::{Serialize, Serializer};
 
 use crate::{ClipError, Code, alias};
-use beneath::{Beneath, Kind};
+use beneath::{Beneath, OpenMode};
 
 pub use mime::mime_of;
 pub(crate) use mime::type_of;
@@ -196,8 +196,8 @@ impl DataStore {
 
     /// The bytes of a file.
     pub fn read(&self, alias: &str, path: &str) -> Result<Vec<u8>, ClipError> {
-        let place = self.place(alias, path)?;
-        let file = place.open(Kind::File)?;
+        let place = self.data_path(alias, path)?;
+        let file = place.open(OpenMode::File)?;
         let metadata = file.metadata().map_err(|error| place.io(&error))?;
         if !metadata.is_file() {
             return Err(place.not_a_file());
@@ -220,12 +220,12 @@ impl DataStore {
     /// Writes a file, whole or not at all, and gives its address.
     pub fn write(&self, alias: &str, path: &str, bytes: &[u8]) -> Result<String, ClipError> {
         self.directory(alias)?;
-        let place = self.place(alias, path)?;
+        let place = self.data_path(alias, path)?;
         if bytes.len() > MAX_FILE {
             return Err(place.too_large());
         }
         // The file would only take the place of a link that leads out, but whoever follows it is refused everywhere else.
-        match place.open(Kind::Reference) {
+        match place.open(OpenMode::Reference) {
             Err(error) if error.code == Code::PermissionDenied => return Err(error),
             Ok(there) => {
                 let metadata = there.metadata().map_err(|error| place.io(&error))?;
@@ -268,13 +268,13 @@ impl DataStore {
     /// What is in a directory; nothing if there is no such directory.
     pub fn list(&self, alias: &str, path: &str) -> Result<Vec<Entry>, ClipError> {
         let path = path::clean(path)?;
-        let place = Place {
+        let place = DataPath {
             store: self,
             alias: checked(alias)?,
             path,
         };
         let opened = place.beneath().and_then(|root| {
-            let directory = root.open(&place.path, Kind::Directory);
+            let directory = root.open(&place.path, OpenMode::Directory);
             let directory = directory.map_err(|errno| place.errno(errno))?;
             Ok((root, directory))
         });
@@ -291,7 +291,7 @@ impl DataStore {
             let path = path::joined(&place.path, &name);
             // What leads nowhere, or elsewhere, is not part of the namespace.
             let Ok(metadata) = root
-                .open(&path, Kind::Reference)
+                .open(&path, OpenMode::Reference)
                 .map_err(io::Error::from)
                 .and_then(|file| file.metadata())
             else {
@@ -320,7 +320,7 @@ impl DataStore {
 
     /// Deletes a file or an empty directory and gives the address it had.
     pub fn delete(&self, alias: &str, path: &str) -> Result<String, ClipError> {
-        let place = self.place(alias, path)?;
+        let place = self.data_path(alias, path)?;
         place
             .beneath()?
             .remove(&place.path)
@@ -339,9 +339,9 @@ impl DataStore {
 
     /// Size, type and age of a file.
     pub fn stat(&self, alias: &str, path: &str) -> Result<Stat, ClipError> {
-        let place = self.place(alias, path)?;
+        let place = self.data_path(alias, path)?;
         let metadata = place
-            .open(Kind::Reference)?
+            .open(OpenMode::Reference)?
             .metadata()
             .map_err(|error| place.io(&error))?;
         let modified = metadata.modified().map_err(|error| place.io(&error))?;
@@ -356,12 +356,12 @@ impl DataStore {
         })
     }
 
-    fn place<'a>(&'a self, alias: &'a str, path: &str) -> Result<Place<'a>, ClipError> {
+    fn data_path<'a>(&'a self, alias: &'a str, path: &str) -> Result<DataPath<'a>, ClipError> {
         let path = path::clean(path)?;
         if path.is_empty() {
             return Err(ClipError::invalid("path is required"));
         }
-        Ok(Place {
+        Ok(DataPath {
             store: self,
             alias: checked(alias)?,
             path,
@@ -370,21 +370,21 @@ impl DataStore {
 }
 
 /// One path of one clip, and how to say what is wrong with it.
-struct Place<'a> {
+struct DataPath<'a> {
     store: &'a DataStore,
     alias: &'a str,
     /// Cleaned.
     path: String,
 }
 
-impl Place<'_> {
+impl DataPath<'_> {
     fn beneath(&self) -> Result<Beneath, ClipError> {
         Beneath::at(&self.store.root, self.alias).map_err(|errno| self.errno(errno))
     }
 
-    fn open(&self, kind: Kind) -> Result<File, ClipError> {
+    fn open(&self, mode: OpenMode) -> Result<File, ClipError> {
         self.beneath()?
-            .open(&self.path, kind)
+            .open(&self.path, mode)
             .map_err(|errno| self.errno(errno))
     }
 

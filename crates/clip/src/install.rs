@@ -4,16 +4,16 @@
 //! that works is touched. [`Library::stage`] does that; [`Library::commit`] swaps it in. Between the two the owner
 //! stops the process of the version that goes. What a crash left half done is put right by [`Library::open`].
 
-mod bound;
+mod bindings;
 mod copy;
 mod dependencies;
+mod errors;
 mod fetch;
 mod records;
 mod run;
 mod settings;
 mod unpack;
 mod versions;
-mod words;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,14 +21,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::bindings::{self, Bindings};
+use crate::bindings::{self as binding_files, Bindings};
 use crate::clip::{Clip, ClipConfig, Token};
-use crate::codec::Verdict;
+use crate::codec::DetectedDialect;
+use crate::cross_calls::NoCrossCalls;
 use crate::data::{DataStore, remove_if_there};
 use crate::limits::Limits;
 use crate::logs::ClipLog;
 use crate::manifest::{Identity, Manifest};
-use crate::outward::Nowhere;
 use crate::package::Package;
 use crate::process::Programs;
 use crate::registry::refuse_local_dependencies;
@@ -94,7 +94,7 @@ impl Library {
         let root = root.into();
         let clips = root.join("clips");
         fs::create_dir_all(&clips).map_err(|error| ClipError::io(clips.display(), &error))?;
-        put_right(&clips).map_err(|error| ClipError::io(clips.display(), &error))?;
+        repair(&clips).map_err(|error| ClipError::io(clips.display(), &error))?;
         let data = Arc::new(DataStore::open(root.join("data"))?);
         Ok(Self {
             root,
@@ -149,7 +149,7 @@ impl Library {
         config.package_name.clone_from(&record.package);
         config.version.clone_from(&record.version);
         config.manifest = Some(record.manifest.clone());
-        config.verdict = record.ipc;
+        config.detected_dialect = record.ipc;
         config.secret = record.secret;
         config.programs = self.programs.clone();
         config.limits = self.limits.clone();
@@ -181,7 +181,7 @@ impl Library {
         let source = &fetched.source;
         if !matches!(source, Source::Local { .. }) {
             // What is bound is the user's to say, not the package's.
-            bindings::write(&Package::read(&directory.path)?, &Bindings::new())?;
+            binding_files::write(&Package::read(&directory.path)?, &Bindings::new())?;
         }
         let package = Package::read(&directory.path)?;
         if package.is_edge {
@@ -193,17 +193,24 @@ impl Library {
                 deprecated: fetched.deprecated,
             });
         }
-        let from_source = |error| words::of_source(error, &directory.path, install.source);
+        let from_source = |error| errors::with_source(error, &directory.path, install.source);
         package.entry().map_err(from_source)?;
         dependencies::install(&package, &self.programs).await?;
-        let (manifest, verdict) = self
+        let (manifest, detected_dialect) = self
             .try_out(install.alias, &package, &directory.path)
             .await
             .map_err(from_source)?;
         if matches!(source, Source::Registry { .. }) {
             refuse_local_dependencies(&manifest)?;
         }
-        let record = self.record(install, source, earlier, &package, &manifest, verdict);
+        let record = self.record(
+            install,
+            source,
+            earlier,
+            &package,
+            &manifest,
+            detected_dialect,
+        );
         Ok(Staged {
             directory,
             record,
@@ -218,7 +225,7 @@ impl Library {
         alias: &str,
         package: &Package,
         directory: &Path,
-    ) -> Result<(Manifest, Option<Verdict>), ClipError> {
+    ) -> Result<(Manifest, Option<DetectedDialect>), ClipError> {
         let mut place = directory.as_os_str().to_owned();
         place.push("-data");
         let data = Scratch::new(PathBuf::from(place))?;
@@ -226,14 +233,14 @@ impl Library {
         config.programs = self.programs.clone();
         config.limits = self.limits.clone();
         let log = Arc::new(ClipLog::in_memory());
-        let clip = Clip::new(config, log.clone(), Arc::new(Nowhere));
+        let clip = Clip::new(config, log.clone(), Arc::new(NoCrossCalls));
         let manifest = clip
             .inspect()
             .await
-            .map_err(|error| words::not_tried_out(error, &log, package, &self.programs))?;
-        let verdict = clip.verdict();
+            .map_err(|error| errors::trial_failed(error, &log, package, &self.programs))?;
+        let detected_dialect = clip.detected_dialect();
         clip.retire().await;
-        Ok((manifest.as_ref().clone(), verdict))
+        Ok((manifest.as_ref().clone(), detected_dialect))
     }
 
     fn record(
@@ -243,7 +250,7 @@ impl Library {
         earlier: Option<&Record>,
         package: &Package,
         manifest: &Manifest,
-        verdict: Option<Verdict>,
+        detected_dialect: Option<DetectedDialect>,
     ) -> Record {
         let identity = Identity {
             alias: install.alias,
@@ -260,7 +267,7 @@ impl Library {
             secret: CallSecret::of(install.call_secret)
                 .or_else(|| earlier.and_then(|record| record.secret)),
             owner: install.owner.to_owned(),
-            ipc: verdict,
+            ipc: detected_dialect,
             manifest,
             ..Record::default()
         }
@@ -277,7 +284,7 @@ impl Library {
         let place = self.directory(&record.name);
         let replaced = self.directory(&format!("{REPLACED}{}", record.name));
         if staged_over_another {
-            bound::keep_bindings(&place, &directory.path)?;
+            bindings::keep_bindings(&place, &directory.path)?;
         }
         let wrong = |error: io::Error| ClipError::io(place.display(), &error);
         let replaces = remove_if_there(&replaced)
@@ -361,7 +368,7 @@ impl Drop for Scratch {
 }
 
 /// After a crash: what was being replaced and has no successor is put back, what was being staged is removed.
-fn put_right(clips: &Path) -> io::Result<()> {
+fn repair(clips: &Path) -> io::Result<()> {
     for entry in fs::read_dir(clips)? {
         let entry = entry?;
         let name = entry.file_name();

@@ -3,15 +3,15 @@
 //! This crate runs them ([`Clip`]), understands both of their dialects ([`codec`]), knows what they say about themselves
 //! ([`manifest`]) and what is in their directories ([`package`]), keeps their files ([`data`]) and logs ([`logs`]), gives
 //! out their web pages ([`web`]), and puts them in place ([`install`]). Whom a clip may call, who may call it, and under which address the world sees it is left to
-//! the owner: everything a clip asks for beyond itself goes through [`Outward`].
+//! the owner: everything a clip asks for beyond itself goes through [`CrossCalls`].
 //!
 //! ```no_run
-//! # async fn example(outward: std::sync::Arc<dyn pinion_clip::Outward>) -> Result<(), pinion_clip::ClipError> {
+//! # async fn example(cross_calls: std::sync::Arc<dyn pinion_clip::CrossCalls>) -> Result<(), pinion_clip::ClipError> {
 //! use pinion_clip::{Clip, ClipConfig, Invocation, logs::ClipLog, package::Package};
 //!
 //! let package = Package::read("clips/todo".as_ref())?;
 //! let config = ClipConfig::new("todo", package, "data/todo");
-//! let clip = Clip::new(config, ClipLog::at("logs/todo.log").into(), outward);
+//! let clip = Clip::new(config, ClipLog::at("logs/todo.log").into(), cross_calls);
 //! let input = r#"{"title":"Buy milk"}"#;
 //! let output = clip.invoke(Invocation::new("add", input))?.output().await?;
 //! # Ok(())
@@ -23,6 +23,7 @@ pub mod bindings;
 mod call;
 mod clip;
 pub mod codec;
+mod cross_calls;
 pub mod data;
 pub mod files;
 mod hex;
@@ -31,7 +32,6 @@ mod limits;
 pub mod logs;
 pub mod manifest;
 mod output;
-mod outward;
 pub mod package;
 mod process;
 pub mod registry;
@@ -44,12 +44,13 @@ pub mod web;
 
 pub use call::{CallError, ChunkStream, Invocation};
 pub use clip::{
-    Clip, ClipConfig, DEFAULT_HUB, Issued, Snapshot, State, Status, Token, Tokens, made_way,
+    Clip, ClipConfig, ClipState, DEFAULT_HUB, Issued, Snapshot, Status, Token, Tokens,
+    is_being_replaced,
 };
 pub use codec::CrossCall;
+pub use cross_calls::{CrossCalls, Listing, NoCrossCalls};
 pub use limits::Limits;
 pub use output::{Aggregate, MAX_OUTPUT};
-pub use outward::{Listing, Nowhere, Outward};
 pub use pinion_status::{Code, Failure as ClipError};
 pub use process::{Programs, is_secret};
 pub use secret::CallSecret;

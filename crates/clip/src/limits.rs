@@ -18,9 +18,9 @@ pub struct Limits {
     /// Bytes of one answer that wait to be read while `unread` are waiting.
     pub unread_share: usize,
     /// Bytes of one answer that wait to be read while nobody else waits for the process, which then waits for its caller.
-    pub ahead: usize,
+    pub alone_bytes: usize,
     /// How long others wait, in all, for a caller that does not read before its call is cancelled.
-    pub patience: Duration,
+    pub slow_reader_time: Duration,
     /// The longest line a clip may print.
     pub line_in: usize,
     /// The longest line a clip is sent.
@@ -48,7 +48,7 @@ pub struct Limits {
     /// How long a process may have nothing to do; `None` for ever.
     pub idle: Option<Duration>,
     /// How long a process may take to end by itself, and again after it was told to.
-    pub ending: Duration,
+    pub shutdown_time: Duration,
     /// Crashes this close to each other delay the next start.
     pub crash_window: Duration,
     /// The first delay. It doubles with each crash.
@@ -67,8 +67,8 @@ impl Default for Limits {
             chunk_bytes: 8 * MIB,
             unread: 128 * MIB,
             unread_share: 16 * 1024,
-            ahead: MIB / 2,
-            patience: Duration::from_millis(250),
+            alone_bytes: MIB / 2,
+            slow_reader_time: Duration::from_millis(250),
             line_in: 32 * MIB,
             line_out: 8 * MIB,
             outgoing: 16 * MIB,
@@ -82,7 +82,7 @@ impl Default for Limits {
             first_line: Duration::from_millis(1500),
             registration: Duration::from_secs(10),
             idle: Some(Duration::from_secs(300)),
-            ending: Duration::from_secs(5),
+            shutdown_time: Duration::from_secs(5),
             crash_window: Duration::from_secs(60),
             backoff: Duration::from_secs(1),
             longest_backoff: Duration::from_secs(30),

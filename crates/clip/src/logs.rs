@@ -22,9 +22,9 @@ const KEPT_LINES: usize = 1000;
 /// The most bytes of lines kept in memory.
 const KEPT_BYTES: usize = 1024 * 1024;
 /// So many texts are kept out of a log.
-const MASKED: usize = 16;
+const MAX_SECRETS: usize = 16;
 /// How long after it was said a line may come.
-const LATEST: SignedDuration = SignedDuration::from_hours(7 * 24);
+const MAX_AGE: SignedDuration = SignedDuration::from_hours(7 * 24);
 /// A longer line is cut.
 pub const MAX_LINE: usize = 64 * 1024;
 
@@ -182,7 +182,7 @@ impl ClipLog {
             return;
         }
         let mut inner = self.inner();
-        if inner.secrets.len() == MASKED {
+        if inner.secrets.len() == MAX_SECRETS {
             inner.secrets.remove(0);
         }
         inner.secrets.push(secret.to_owned());
@@ -195,9 +195,9 @@ impl ClipLog {
     }
 
     /// Adds a line that was said at another time, if that can be true: not later than now, and in the last seven days.
-    pub fn push_said(&self, time: Timestamp, level: Level, origin: Origin, message: &str) {
+    pub fn push_with_time(&self, time: Timestamp, level: Level, origin: Origin, message: &str) {
         let now = Timestamp::now();
-        let known = time <= now && now.duration_since(time) <= LATEST;
+        let known = time <= now && now.duration_since(time) <= MAX_AGE;
         let time = if known { time } else { now };
         self.inner().push_at(time, level, origin, message);
         self.changed.notify_waiters();

@@ -48,7 +48,7 @@ impl Runtime {
 
 /// How a clip declares that it speaks; see [`crate::codec::Dialect`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Declared {
+pub enum DeclaredDialect {
     /// `"ipc": "register"`: it registers first.
     Register,
     /// `"ipc": "direct"`: it answers calls and never registers.
@@ -69,7 +69,7 @@ pub struct Package {
     /// Where its web pages are, relative to the directory.
     pub web: String,
     /// How it speaks, if it says.
-    pub ipc: Option<Declared>,
+    pub ipc: Option<DeclaredDialect>,
     /// Whether it is a clip elsewhere of which only the description is kept here.
     pub is_edge: bool,
     /// Whether there is a `package.json`.
@@ -119,8 +119,8 @@ impl Package {
         })?;
         let ipc = match text(&clip, "ipc").as_deref() {
             None => None,
-            Some("register") => Some(Declared::Register),
-            Some("direct") => Some(Declared::Direct),
+            Some("register") => Some(DeclaredDialect::Register),
+            Some("direct") => Some(DeclaredDialect::Direct),
             Some(other) => {
                 return Err(ClipError::invalid(format!(
                     "clip.json says \"ipc\": \"{other}\"; it may be \"register\" or \"direct\""
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(package.manifest.description, "Tasks");
         assert_eq!(
             (package.runtime, package.ipc),
-            (Runtime::Exec, Some(Declared::Direct))
+            (Runtime::Exec, Some(DeclaredDialect::Direct))
         );
         assert_eq!(package.entry().unwrap(), place.path().join("run.sh"));
         assert_eq!(

@@ -32,9 +32,9 @@ use crate::{ClipError, Code};
 use client::Client;
 use documents::PackageDocument;
 
-pub use account::{Accounts, Confirmation, Login, Slip};
+pub use account::{Accounts, Confirmation, DeviceCode, Login};
 pub use address::Address;
-pub use documents::{Found, Kind, Release};
+pub use documents::{Found, PackageKind, Release};
 pub use publish::Publication;
 pub(crate) use publish::refuse_local_dependencies;
 
@@ -53,7 +53,7 @@ pub struct Search<'a> {
     /// Only this category; empty for all.
     pub domain: &'a str,
     /// Only this kind.
-    pub kind: Option<Kind>,
+    pub kind: Option<PackageKind>,
     /// At most so many; 0 for what the registry likes.
     pub limit: usize,
     /// Without the first so many.

@@ -4,8 +4,8 @@
 //! deadline, because nobody wants it any more, or with its process. Nothing here waits or reads; `process` does.
 
 mod deadlines;
-mod departed;
-mod ending;
+mod shutdown;
+mod timed_out_calls;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -15,27 +15,27 @@ use bytes::Bytes;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::Instant;
 
-use crate::call::{Call, CallError, Push};
-use crate::clip::{ClipConfig, Snapshot, State as ClipState, Status};
-use crate::codec::{Failure, Verdict};
+use crate::call::{CallError, ClipCall, Push};
+use crate::clip::{ClipConfig, ClipState, Snapshot, Status};
+use crate::codec::{DetectedDialect, Failure};
+use crate::cross_calls::CrossCalls;
 use crate::limits::Limits;
 use crate::logs::ClipLog;
 use crate::manifest::{Identity, Manifest};
-use crate::outward::Outward;
 use crate::process::outbox::Outbox;
 use crate::{ClipError, Code};
-use departed::Departed;
+use timed_out_calls::TimedOutCalls;
 
-pub(crate) use ending::{Crashes, End};
+pub(crate) use shutdown::{Crashes, ProcessEnd};
 
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct SharedClip {
     pub(crate) config: ClipConfig,
     pub(crate) limits: Arc<Limits>,
     /// Bytes of all answers that wait to be read.
     pub(crate) unread: Arc<AtomicUsize>,
     pub(crate) log: Arc<ClipLog>,
-    pub(crate) outward: Arc<dyn Outward>,
+    pub(crate) cross_calls: Arc<dyn CrossCalls>,
     pub(crate) snapshot: watch::Sender<Snapshot>,
     /// Wakes whoever looks after the process.
     pub(crate) work: Notify,
@@ -45,13 +45,13 @@ pub(crate) struct Shared {
     pub(crate) over: Notify,
     /// The reader waits for a caller to read.
     pub(crate) paused: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<ProcessState>,
     last_id: AtomicU64,
 }
 
 /// What a process may do at the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum ProcessStage {
     /// There is none.
     Asleep,
     /// It has not said anything yet and must not be written to.
@@ -59,49 +59,49 @@ pub(crate) enum Stage {
     /// It takes calls.
     Ready,
     /// It takes no more calls.
-    Ending,
+    ShuttingDown,
 }
 
 /// How a process shall end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Wish {
+pub(crate) enum Shutdown {
     None,
     /// Its input is closed; it may finish what it does.
-    Gently,
-    AtOnce,
+    Graceful,
+    Immediate,
 }
 
 /// Why a process must end.
 #[derive(Debug, Clone)]
-pub(crate) struct Doom {
+pub(crate) struct FatalError {
     pub(crate) error: ClipError,
-    pub(crate) manner: Wish,
+    pub(crate) shutdown: Shutdown,
 }
 
 #[derive(Debug)]
-pub(crate) struct State {
-    pub(crate) stage: Stage,
-    pub(crate) waiting: VecDeque<Arc<Call>>,
-    pub(crate) pending: HashMap<Box<str>, Arc<Call>>,
-    departed: Departed,
+pub(crate) struct ProcessState {
+    pub(crate) stage: ProcessStage,
+    pub(crate) waiting: VecDeque<Arc<ClipCall>>,
+    pub(crate) pending: HashMap<Box<str>, Arc<ClipCall>>,
+    timed_out_calls: TimedOutCalls,
     /// When the process last did something for a call that is wanted, or asked for something itself.
     pub(crate) progress: Instant,
     pub(crate) outbox: Option<Arc<Outbox>>,
     /// The process has ended; its output may still be read.
     pub(crate) exited: bool,
-    pub(crate) verdict: Option<Verdict>,
+    pub(crate) detected_dialect: Option<DetectedDialect>,
     /// The process has said something that was understood.
-    pub(crate) heard: bool,
+    pub(crate) first_line_read: bool,
     /// The process has taken calls, or could have.
     pub(crate) was_ready: bool,
     pub(crate) registered: bool,
     /// It has closed its input.
-    pub(crate) deaf: bool,
+    pub(crate) stdin_closed: bool,
     pub(crate) crashes: Crashes,
     /// What it said when it registered; kept when the process is gone.
     pub(crate) running: Option<Manifest>,
-    pub(crate) doom: Option<Doom>,
-    pub(crate) wish: Wish,
+    pub(crate) fatal: Option<FatalError>,
+    pub(crate) shutdown_requested: Shutdown,
     /// It takes no more calls, and why.
     pub(crate) retired: Option<ClipError>,
     /// A task looks after the process.
@@ -120,35 +120,35 @@ pub(crate) struct State {
 
 /// How an answer ends.
 #[derive(Debug)]
-pub(crate) enum Ending {
+pub(crate) enum CallOutcome {
     Result(Option<Bytes>),
     Failed(Failure),
 }
 
-impl Shared {
+impl SharedClip {
     pub(crate) fn new(
         config: ClipConfig,
         log: Arc<ClipLog>,
-        outward: Arc<dyn Outward>,
+        cross_calls: Arc<dyn CrossCalls>,
     ) -> Arc<Self> {
         let limits = Arc::new(config.limits.clone());
-        let state = State {
-            stage: Stage::Asleep,
+        let state = ProcessState {
+            stage: ProcessStage::Asleep,
             waiting: VecDeque::new(),
             pending: HashMap::new(),
-            departed: Departed::default(),
+            timed_out_calls: TimedOutCalls::default(),
             progress: Instant::now(),
             outbox: None,
             exited: false,
-            verdict: config.verdict,
-            heard: false,
+            detected_dialect: config.detected_dialect,
+            first_line_read: false,
             was_ready: false,
             registered: false,
-            deaf: false,
+            stdin_closed: false,
             crashes: Crashes::default(),
             running: config.manifest.clone(),
-            doom: None,
-            wish: Wish::None,
+            fatal: None,
+            shutdown_requested: Shutdown::None,
             retired: None,
             supervised: false,
             probes: Vec::new(),
@@ -168,7 +168,7 @@ impl Shared {
             limits,
             unread: Arc::default(),
             log,
-            outward,
+            cross_calls,
             snapshot,
             work: Notify::new(),
             room: Notify::new(),
@@ -179,7 +179,7 @@ impl Shared {
         })
     }
 
-    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, ProcessState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -212,7 +212,7 @@ impl Shared {
     }
 
     /// Takes a call. The task that must be started for it, if one must, is started by the caller.
-    pub(crate) fn submit(&self, call: Arc<Call>) -> Result<Start, ClipError> {
+    pub(crate) fn submit(&self, call: Arc<ClipCall>) -> Result<Start, ClipError> {
         let mut state = self.state();
         if let Some(why) = &state.retired {
             return Err(why.clone());
@@ -231,7 +231,7 @@ impl Shared {
         state.waiting.push_back(call);
         self.pump(&mut state);
         let start = state.begin();
-        let starting = state.stage != Stage::Ready;
+        let starting = state.stage != ProcessStage::Ready;
         drop(state);
         if earlier || starting {
             self.work.notify_one();
@@ -249,7 +249,7 @@ impl Shared {
         if let Some(why) = &state.retired {
             return Err(why.clone());
         }
-        if state.stage == Stage::Ready {
+        if state.stage == ProcessStage::Ready {
             let _ = sender.send(Ok(()));
             return Ok((receiver, Start::NotNeeded));
         }
@@ -261,11 +261,11 @@ impl Shared {
     }
 
     /// Hands waiting calls to the process as far as it takes them.
-    pub(crate) fn pump(&self, state: &mut State) {
+    pub(crate) fn pump(&self, state: &mut ProcessState) {
         let Some(outbox) = state.outbox.clone() else {
             return;
         };
-        while state.stage == Stage::Ready
+        while state.stage == ProcessStage::Ready
             && !state.exited
             && state.pending.len() < self.limits.pending
             && outbox.bytes() < self.limits.outgoing
@@ -281,7 +281,7 @@ impl Shared {
     }
 
     /// Nobody wants this call any more.
-    pub(crate) fn abandon(&self, call: &Call, error: ClipError) {
+    pub(crate) fn abandon(&self, call: &ClipCall, error: ClipError) {
         if !call.is_over() {
             self.give_up(&mut self.state(), call, None, error);
             self.work.notify_one();
@@ -290,7 +290,7 @@ impl Shared {
     }
 
     /// Too much of its answer waits to be read, and others wait behind it.
-    pub(crate) fn overflow(&self, call: &Call) {
+    pub(crate) fn overflow(&self, call: &ClipCall) {
         let message = format!(
             "the answer of clip \"{}\" was not read fast enough, while others waited for the clip",
             self.alias(),
@@ -300,7 +300,7 @@ impl Shared {
     }
 
     /// A part of an answer has come. Given back if there is no room for it.
-    pub(crate) fn chunk(&self, id: &str, chunk: Bytes) -> Option<(Arc<Call>, Bytes)> {
+    pub(crate) fn chunk(&self, id: &str, chunk: Bytes) -> Option<(Arc<ClipCall>, Bytes)> {
         let mut state = self.state();
         let call = state.pending.get(id).cloned()?;
         state.progress = Instant::now();
@@ -313,22 +313,22 @@ impl Shared {
     }
 
     /// Whether nobody but this call waits for the process, so that its caller may slow it down.
-    pub(crate) fn is_alone(&self, call: &Call) -> bool {
+    pub(crate) fn is_alone(&self, call: &ClipCall) -> bool {
         self.state().is_alone(call)
     }
 
     /// The end of an answer has come.
-    pub(crate) fn ended(&self, id: &str, ending: Ending) {
+    pub(crate) fn ended(&self, id: &str, ending: CallOutcome) {
         let mut state = self.state();
         let Some(call) = state.pending.remove(id) else {
-            state.departed.answered(id);
+            state.timed_out_calls.answered(id);
             return;
         };
         state.progress = Instant::now();
         match ending {
-            Ending::Result(Some(output)) => call.push_last(output),
-            Ending::Result(None) => call.finish(Ok(())),
-            Ending::Failed(failure) => {
+            CallOutcome::Result(Some(output)) => call.push_last(output),
+            CallOutcome::Result(None) => call.finish(Ok(())),
+            CallOutcome::Failed(failure) => {
                 let after_chunks = call.touched();
                 let error = failure.into_error(after_chunks);
                 call.finish(Err(CallError::Answered(error)));
@@ -352,7 +352,7 @@ pub(crate) enum Start {
     NotNeeded,
 }
 
-impl State {
+impl ProcessState {
     fn begin(&mut self) -> Start {
         if std::mem::replace(&mut self.supervised, true) {
             Start::NotNeeded
@@ -361,11 +361,11 @@ impl State {
         }
     }
 
-    fn is_alone(&self, call: &Call) -> bool {
+    fn is_alone(&self, call: &ClipCall) -> bool {
         self.pending.len() == 1
             && self.pending.contains_key(&call.id)
             && self.waiting.is_empty()
-            && matches!(self.stage, Stage::Ready | Stage::Starting)
+            && matches!(self.stage, ProcessStage::Ready | ProcessStage::Starting)
     }
 
     pub(crate) fn fail_probes(&mut self, error: &ClipError) {

@@ -1,4 +1,4 @@
-//! Where clips come from, in every spelling.
+//! Where clips come from, in every line_dialect.
 //!
 //! | written | means |
 //! |---|---|
@@ -17,7 +17,7 @@ use std::str::FromStr;
 use crate::registry::Address;
 use crate::{ClipError, Code};
 
-/// Where a clip comes from. Displayed in the one spelling that is kept.
+/// Where a clip comes from. Displayed in the one line_dialect that is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// A package of a registry.

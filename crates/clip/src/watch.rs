@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How often the directory is looked at. It is at rest when it looks the same twice.
-const INTERVAL: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Looked at no further: history, and what installing makes anew.
 const LEFT_OUT: [&str; 2] = [".git", "node_modules"];
 /// More files than this are not looked at; no package has as many.
@@ -36,7 +36,7 @@ impl Watch {
     pub async fn changed(&mut self) {
         let mut before = self.seen;
         loop {
-            tokio::time::sleep(INTERVAL).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
             let path = self.path.clone();
             let look = tokio::task::spawn_blocking(move || fingerprint(&path).ok());
             let now = look.await.ok().flatten();
@@ -126,7 +126,7 @@ mod tests {
         let mut watch = Watch::new(place.path());
         fs::write(&file, "longer").unwrap();
         watch.changed().await;
-        let again = tokio::time::timeout(INTERVAL * 4, watch.changed()).await;
+        let again = tokio::time::timeout(POLL_INTERVAL * 4, watch.changed()).await;
         assert!(again.is_err(), "it was told once");
         fs::remove_file(&file).unwrap();
         watch.changed().await;

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use nix::errno::Errno;
 
-use crate::data::beneath::{Beneath, Kind};
+use crate::data::beneath::{Beneath, OpenMode};
 use crate::data::path;
 use crate::package::Package;
 use crate::{ClipError, Code};
@@ -146,10 +146,10 @@ impl WebFiles {
             if name.rsplit('/').next() == Some(BINDINGS) {
                 return Err(Errno::ENOENT);
             }
-            let found = root.open(&name, Kind::Reference)?;
+            let found = root.open(&name, OpenMode::Reference)?;
             let metadata = found.metadata().map_err(errno_of)?;
             if metadata.is_file() {
-                return Ok((root.open(&name, Kind::File)?, name));
+                return Ok((root.open(&name, OpenMode::File)?, name));
             }
             if !metadata.is_dir() {
                 return Err(Errno::ENOENT);
@@ -280,7 +280,7 @@ fn has_dot(path: &str) -> bool {
 }
 
 fn is_file(root: &Beneath, path: &str) -> bool {
-    let found = root.open(path, Kind::Reference).ok();
+    let found = root.open(path, OpenMode::Reference).ok();
     found.is_some_and(|file| file.metadata().is_ok_and(|metadata| metadata.is_file()))
 }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use common::{PROBE, Place, SHELL, call, eventually};
+use common::{PROBE, SHELL, TestClip, call, eventually};
 use futures_util::StreamExt;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -48,7 +48,7 @@ sleep 0.5
 result '\"up\"'
 while :; do sleep {tag}; done"
     );
-    let place = Place::script(common::EXEC, &body);
+    let place = TestClip::script(common::EXEC, &body);
     let mut owner = Command::new(PROBE)
         .args(["own", place.directory().to_str().unwrap()])
         .stdout(Stdio::piped())
@@ -72,7 +72,7 @@ while :; do sleep {tag}; done"
 /// 200 kills under load: every call ends exactly once, with its own answer or as unavailable.
 #[tokio::test]
 async fn two_hundred_kills_under_load() {
-    let mut place = Place::probe();
+    let mut place = TestClip::probe();
     // Each start is a new process to kill; waiting for it is not what is tried here.
     place.limits.backoff = Duration::ZERO;
     place.limits.idle = None;

@@ -11,7 +11,7 @@ mod common;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use common::{Place, ask, call, part};
+use common::{TestClip, ask, call, part};
 use pinion_clip::logs::ClipLog;
 use pinion_clip::{Clip, Code, Programs};
 use serde_json::json;
@@ -31,7 +31,7 @@ fn example(language: &str, name: &str) -> String {
 #[tokio::test]
 #[ignore = "needs bash and jq; cargo xtask test brings them"]
 async fn the_clip_in_bash() {
-    let place = Place::new();
+    let place = TestClip::new();
     place.write("clip.json", &example("json", "greeter.sh"));
     place.write("greeter.sh", &example("bash", "greeter.sh"));
     let clip = place.clip();
@@ -48,7 +48,7 @@ async fn the_clip_in_bash() {
 #[tokio::test]
 #[ignore = "needs python3; cargo xtask test brings it"]
 async fn the_clip_in_python() {
-    let place = Place::new();
+    let place = TestClip::new();
     place.write(
         "clip.json",
         r#"{"runtime": "python", "main": "counter.py"}"#,
@@ -66,13 +66,13 @@ async fn the_clip_in_python() {
 
 /// The list of tasks on what runs it: a program that is told, and none of the other kind.
 async fn list_of_tasks(programs: Programs, clip_json: &str) {
-    let place = Place::new();
+    let place = TestClip::new();
     place.write("clip.json", clip_json);
     place.write("todo.mts", &example("typescript", "todo.mts"));
     let mut config = place.config();
     config.programs = programs;
     let log = Arc::new(ClipLog::in_memory());
-    let clip = Clip::new(config, log, place.outward.clone());
+    let clip = Clip::new(config, log, place.cross_calls.clone());
     assert_eq!(clip.inspect().await.unwrap().commands.len(), 2);
     for (number, text) in ["buy milk", "sell \"honey\""].iter().enumerate() {
         let count = ask(&clip, "add", &json!({ "text": text })).await;
@@ -122,7 +122,7 @@ async fn the_clip_in_rust() {
         shown,
         "it is the one that runs"
     );
-    let place = Place::new();
+    let place = TestClip::new();
     place.write("clip.json", r#"{"runtime": "exec", "main": "shout"}"#);
     let built = env!("CARGO_BIN_EXE_clip-shout");
     std::os::unix::fs::symlink(built, place.directory().join("shout")).unwrap();

@@ -16,12 +16,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::archive::{Item, archive};
-use common::{Place, SHELL, ask, write_program};
+use common::{SHELL, TestClip, ask, write_program};
 use pinion_clip::bindings::Binding;
 use pinion_clip::install::{Install, Library, Purge};
 use pinion_clip::logs::ClipLog;
 use pinion_clip::source::Source;
-use pinion_clip::{Clip, ClipError, Code, Limits, Nowhere, Programs};
+use pinion_clip::{Clip, ClipError, Code, Limits, NoCrossCalls, Programs};
 use serde_json::json;
 use tar::EntryType;
 use tempfile::TempDir;
@@ -32,11 +32,11 @@ struct Workshop {
 }
 
 fn workshop() -> Workshop {
-    drop(Place::new());
+    drop(TestClip::new());
     let root = tempfile::tempdir().unwrap();
     let limits = Limits {
         registration: Duration::from_secs(5),
-        ending: Duration::from_millis(500),
+        shutdown_time: Duration::from_millis(500),
         ..Limits::default()
     };
     let library = Library::open(root.path().join("home"), Programs::default()).unwrap();
@@ -65,7 +65,7 @@ impl Workshop {
         let record = &self.library.records().unwrap()[alias];
         let config = self.library.config(record).unwrap();
         let log = Arc::new(ClipLog::at(self.library.log_file(alias)));
-        Clip::new(config, log, Arc::new(Nowhere))
+        Clip::new(config, log, Arc::new(NoCrossCalls))
     }
 
     fn leftovers(&self) -> Vec<String> {

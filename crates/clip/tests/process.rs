@@ -12,36 +12,36 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use common::{DIRECT, EXEC, Place, SHELL, ask, call, eventually, messages, part, within};
+use common::{DIRECT, EXEC, SHELL, TestClip, ask, call, eventually, messages, part, within};
 use futures_util::future::{BoxFuture, join_all};
-use pinion_clip::codec::Verdict;
+use pinion_clip::codec::DetectedDialect;
 use pinion_clip::data::{DataAnswer, DataRequest};
 use pinion_clip::{
-    CallError, Clip, ClipError, Code, CrossCall, Invocation, Listing, Outward, State, Token,
+    CallError, Clip, ClipError, ClipState, Code, CrossCall, CrossCalls, Invocation, Listing, Token,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-fn script(clip_json: &str, body: &str) -> Place {
-    Place::script(clip_json, &format!("{SHELL}\n{body}"))
+fn script(clip_json: &str, body: &str) -> TestClip {
+    TestClip::script(clip_json, &format!("{SHELL}\n{body}"))
 }
 
 #[tokio::test]
 async fn a_clip_sleeps_until_it_is_called_and_wakes_again() {
-    let clip = Place::probe();
+    let clip = TestClip::probe();
     let clip = clip.clip();
-    assert_eq!(clip.status().state, State::Sleeping);
+    assert_eq!(clip.status().state, ClipState::Sleeping);
     assert_eq!(
         ask(&clip, "echo", &json!({"a": 1})).await.unwrap(),
         json!({"a": 1})
     );
     assert_eq!(
-        (clip.status().state, clip.verdict()),
-        (State::Running, Some(Verdict::Register))
+        (clip.status().state, clip.detected_dialect()),
+        (ClipState::Running, Some(DetectedDialect::Register))
     );
     assert_eq!(clip.manifest().commands.len(), 4);
     clip.stop().await;
-    assert_eq!(clip.status().state, State::Sleeping);
+    assert_eq!(clip.status().state, ClipState::Sleeping);
     assert_eq!(
         clip.manifest().commands.len(),
         4,
@@ -79,7 +79,7 @@ async fn numbers_pass_unchanged_both_ways() {
 
 #[tokio::test]
 async fn what_is_not_json_never_reaches_a_clip() {
-    let place = Place::probe();
+    let place = TestClip::probe();
     let clip = place.clip();
     for input in [
         &b"{"[..],
@@ -94,7 +94,11 @@ async fn what_is_not_json_never_reaches_a_clip() {
         let refused = clip.invoke(Invocation::new("echo", input));
         assert_eq!(refused.unwrap_err().code, Code::InvalidArgument);
     }
-    assert_eq!(clip.status().state, State::Sleeping, "it was not started");
+    assert_eq!(
+        clip.status().state,
+        ClipState::Sleeping,
+        "it was not started"
+    );
     for nothing in ["", " \n"] {
         let echo = clip.invoke(Invocation::new("echo", nothing)).unwrap();
         assert_eq!(echo.output().await.unwrap(), "{}");
@@ -103,7 +107,7 @@ async fn what_is_not_json_never_reaches_a_clip() {
 
 #[tokio::test]
 async fn a_clip_gets_its_surroundings_and_none_of_our_secrets() {
-    let place = Place::probe();
+    let place = TestClip::probe();
     let mut config = place.config();
     config.tokens = Some(Arc::new(Token::new("clip-token-1")));
     config.hub_url = "http://127.0.0.1:1234".into();
@@ -113,7 +117,7 @@ async fn a_clip_gets_its_surroundings_and_none_of_our_secrets() {
     ];
     assert!(!format!("{config:?}").contains("clip-token-1"));
     let log = Arc::new(pinion_clip::logs::ClipLog::in_memory());
-    let clip = pinion_clip::Clip::new(config, log, place.outward.clone());
+    let clip = pinion_clip::Clip::new(config, log, place.cross_calls.clone());
     let seen = ask(&clip, "environment", &json!({})).await.unwrap();
     let variable = |name: &str| seen["variables"][name].as_str();
     assert_eq!(variable("PINIX_URL"), Some("http://127.0.0.1:1234"));
@@ -135,7 +139,7 @@ async fn a_clip_gets_its_surroundings_and_none_of_our_secrets() {
 
 #[tokio::test]
 async fn calls_overlap_and_answers_find_their_callers() {
-    let clip = Place::probe();
+    let clip = TestClip::probe();
     let clip = clip.clip();
     let slow = call(&clip, "sleep", &json!({"ms": 300, "who": "slow"}));
     let calls = (0..600).map(|number| call(&clip, "echo", &json!(number)).output());
@@ -169,7 +173,7 @@ async fn more_calls_than_a_process_may_have_wait() {
 
 #[tokio::test]
 async fn a_long_stream_is_slowed_down_by_its_only_reader() {
-    let mut place = Place::probe();
+    let mut place = TestClip::probe();
     place.limits.chunks = 4;
     place.limits.chunk_bytes = 64 * 1024;
     let clip = place.clip();
@@ -199,7 +203,7 @@ async fn last_words_reach_a_slow_reader_after_the_process_is_gone() {
 
 #[tokio::test]
 async fn who_does_not_read_loses_the_call_and_not_the_others() {
-    let mut place = Place::probe();
+    let mut place = TestClip::probe();
     place.limits.chunks = 4;
     let clip = place.clip();
     let mut stuck = call(&clip, "count", &json!({"to": 100_000, "size": 100}));
@@ -219,12 +223,12 @@ async fn who_does_not_read_loses_the_call_and_not_the_others() {
     };
     assert_eq!((failure.code, read), (Code::ResourceExhausted, 4));
     assert!(part(&mut stuck).await.is_none());
-    assert_eq!(clip.status().state, State::Running);
+    assert_eq!(clip.status().state, ClipState::Running);
 }
 
 #[tokio::test]
 async fn many_streams_at_once_lose_nothing() {
-    let clip = Place::probe();
+    let clip = TestClip::probe();
     let clip = clip.clip();
     let streams = (0..32).map(|_| {
         let mut stream = call(&clip, "count", &json!({"to": 2000}));
@@ -240,7 +244,7 @@ async fn many_streams_at_once_lose_nothing() {
 
 #[tokio::test]
 async fn a_deadline_ends_the_call_and_late_lines_are_dropped() {
-    let place = Place::probe();
+    let place = TestClip::probe();
     let clip = place.clip();
     let late = clip.invoke(within(
         Duration::from_millis(100),
@@ -253,7 +257,7 @@ async fn a_deadline_ends_the_call_and_late_lines_are_dropped() {
         ask(&clip, "sleep", &json!({"ms": 600})).await.unwrap()["ms"],
         600
     );
-    assert_eq!(clip.status().state, State::Running);
+    assert_eq!(clip.status().state, ClipState::Running);
 }
 
 /// Makes a call of which the probe is done after a minute, with a deadline of a millisecond.
@@ -266,7 +270,7 @@ async fn too_short(clip: &Clip) {
 
 #[tokio::test]
 async fn short_deadlines_of_one_caller_do_not_end_the_calls_of_others() {
-    let mut place = Place::probe();
+    let mut place = TestClip::probe();
     place.limits.late_time = Duration::from_millis(300);
     let clip = place.clip();
     let patient = call(&clip, "sleep", &json!({"ms": 2500}));
@@ -282,12 +286,12 @@ async fn short_deadlines_of_one_caller_do_not_end_the_calls_of_others() {
             50
         );
     }
-    assert_eq!(clip.status().state, State::Running);
+    assert_eq!(clip.status().state, ClipState::Running);
 }
 
 #[tokio::test]
 async fn a_process_that_hangs_is_ended_and_the_next_call_starts_another() {
-    let mut place = Place::probe();
+    let mut place = TestClip::probe();
     place.limits.late_time = Duration::from_millis(200);
     place.limits.hung_time = Duration::from_millis(800);
     let clip = place.clip();
@@ -298,12 +302,12 @@ async fn a_process_that_hangs_is_ended_and_the_next_call_starts_another() {
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert_eq!(
         clip.status().state,
-        State::Running,
+        ClipState::Running,
         "two late calls are not enough"
     );
     too_short(&clip).await;
     eventually("the end of a process that nobody waits for", || {
-        clip.status().state == State::Error
+        clip.status().state == ClipState::Error
     })
     .await;
     assert_eq!(ask(&clip, "echo", &json!(1)).await.unwrap(), 1);
@@ -340,7 +344,7 @@ async fn a_deadline_counts_while_waiting_for_a_process() {
         late.output().await.unwrap_err().failure().code,
         Code::DeadlineExceeded
     );
-    assert_eq!(clip.status().state, State::Error);
+    assert_eq!(clip.status().state, ClipState::Error);
 }
 
 #[tokio::test]
@@ -398,7 +402,7 @@ async fn a_silent_clip_is_called_all_the_same() {
     place.limits.first_line = Duration::from_millis(50);
     let clip = place.clip();
     assert_eq!(ask(&clip, "a", &json!({})).await.unwrap(), 1);
-    assert_eq!(clip.verdict(), Some(Verdict::Direct));
+    assert_eq!(clip.detected_dialect(), Some(DetectedDialect::Direct));
     assert!(messages(&clip).contains(&"awake".to_owned()));
 }
 
@@ -408,7 +412,7 @@ async fn a_clip_that_only_answers_needs_no_registration() {
     place.limits.first_line = Duration::from_millis(50);
     let clip = place.clip();
     assert_eq!(ask(&clip, "a", &json!({})).await.unwrap(), 1);
-    assert_eq!(clip.verdict(), Some(Verdict::Bare));
+    assert_eq!(clip.detected_dialect(), Some(DetectedDialect::Bare));
 }
 
 #[tokio::test]
@@ -433,7 +437,7 @@ async fn registration_has_a_time_limit_and_happens_once() {
         let error = ask(&clip, "a", &json!({})).await.unwrap_err();
         assert_eq!(error.code, Code::Unavailable);
         assert!(error.message.contains(reason), "{}", error.message);
-        eventually("the status", || clip.status().state == State::Error).await;
+        eventually("the status", || clip.status().state == ClipState::Error).await;
     }
 }
 
@@ -469,7 +473,7 @@ async fn lines_have_a_length_limit_also_when_they_never_end() {
             Err(error) => assert!(!is_fine && error.code == Code::ResourceExhausted, "{error}"),
         }
     }
-    let clip = Place::probe();
+    let clip = TestClip::probe();
     let clip = clip.clip();
     let long = json!("x".repeat(9 * 1024 * 1024));
     let refused = clip.invoke(Invocation::new("echo", common::raw(&long)));
@@ -479,7 +483,7 @@ async fn lines_have_a_length_limit_also_when_they_never_end() {
 }
 
 /// Leaves with `code` without answering its first call, and answers the next.
-fn leaver(code: u8, before: &str) -> Place {
+fn leaver(code: u8, before: &str) -> TestClip {
     let body = format!(
         "register; next; if [ -e left ]; then result 1; next; else {before} touch left; exit {code}; fi"
     );
@@ -543,24 +547,24 @@ async fn crashes_in_a_row_delay_the_next_start() {
 
 #[tokio::test]
 async fn an_idle_process_is_ended_and_a_stubborn_one_killed() {
-    let mut place = Place::probe();
+    let mut place = TestClip::probe();
     place.limits.idle = Some(Duration::from_millis(150));
     let clip = place.clip();
     assert_eq!(
         ask(&clip, "sleep", &json!({"ms": 400})).await.unwrap()["ms"],
         400
     );
-    eventually("its end", || clip.status().state == State::Sleeping).await;
+    eventually("its end", || clip.status().state == ClipState::Sleeping).await;
     assert_eq!(ask(&clip, "echo", &json!(1)).await.unwrap(), 1);
 
     let stubborn =
         "trap 'echo told >&2' TERM; register; next; result $$; while :; do sleep 0.05; done";
     let mut place = script(EXEC, stubborn);
-    place.limits.ending = Duration::from_millis(200);
+    place.limits.shutdown_time = Duration::from_millis(200);
     let clip = place.clip();
     let pid = ask(&clip, "a", &json!({})).await.unwrap();
     clip.stop().await;
-    assert_eq!(clip.status().state, State::Sleeping);
+    assert_eq!(clip.status().state, ClipState::Sleeping);
     assert!(
         messages(&clip).contains(&"told".to_owned()),
         "{:?}",
@@ -574,16 +578,16 @@ async fn an_idle_process_is_ended_and_a_stubborn_one_killed() {
 
 #[tokio::test]
 async fn a_renewed_process_finishes_what_it_does_first() {
-    let place = Place::probe();
+    let place = TestClip::probe();
     let clip = place.clip();
     clip.renew();
-    assert_eq!(clip.status().state, State::Sleeping, "nothing to renew");
+    assert_eq!(clip.status().state, ClipState::Sleeping, "nothing to renew");
     let busy = call(&clip, "sleep", &json!({"ms": 300}));
     eventually("the process is there", || clip.is_running()).await;
     clip.renew();
     busy.output().await.unwrap();
     eventually("it has ended", || !clip.is_running()).await;
-    assert_eq!(clip.status().state, State::Sleeping);
+    assert_eq!(clip.status().state, ClipState::Sleeping);
     ask(&clip, "echo", &json!(1)).await.unwrap();
     clip.renew();
     eventually("it has ended again", || !clip.is_running()).await;
@@ -619,7 +623,7 @@ async fn what_a_process_leaves_behind_ends_with_it() {
 
 #[tokio::test]
 async fn a_clip_whose_program_cannot_run_says_so() {
-    let place = Place::new();
+    let place = TestClip::new();
     place.write("clip.json", r#"{"runtime":"exec","main":"run.sh"}"#);
     let error = ask(&place.clip(), "a", &json!({})).await.unwrap_err();
     assert_eq!(error.code, Code::FailedPrecondition);
@@ -632,7 +636,7 @@ async fn a_clip_whose_program_cannot_run_says_so() {
     let error = ask(&clip, "a", &json!({})).await.unwrap_err();
     assert_eq!(
         (error.code, clip.status().state),
-        (Code::Unavailable, State::Error)
+        (Code::Unavailable, ClipState::Error)
     );
 }
 
@@ -640,7 +644,7 @@ async fn a_clip_whose_program_cannot_run_says_so() {
 #[derive(Debug)]
 struct Odd;
 
-impl Outward for Odd {
+impl CrossCalls for Odd {
     fn invoke<'a>(
         &'a self,
         from: &'a str,
@@ -680,7 +684,7 @@ while next; do
   result "${answer%\}}"
 done"#;
     let mut place = script(EXEC, body);
-    place.outward = Arc::new(Odd);
+    place.cross_calls = Arc::new(Odd);
     place.limits.request_time = Duration::from_millis(200);
     let clip = place.clip();
     let said = async |clip_name: &str| ask(&clip, clip_name, &json!({})).await.unwrap();
@@ -716,7 +720,7 @@ result "[$one,$two,$three]""#;
 
 #[tokio::test]
 async fn a_dropped_clip_takes_its_process_and_its_callers_with_it() {
-    let place = Place::probe();
+    let place = TestClip::probe();
     let clip = place.clip();
     ask(&clip, "echo", &json!(1)).await.unwrap();
     let pending = call(&clip, "sleep", &json!({"ms": 600_000}));

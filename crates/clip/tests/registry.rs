@@ -15,12 +15,12 @@ use std::sync::{Arc, Mutex};
 
 use common::archive::{Item, archive};
 use common::server::{Answer, Request, Server};
-use common::{Place, SHELL, ask, write_program};
+use common::{SHELL, TestClip, ask, write_program};
 use pinion_clip::install::{Install, Library, Record};
 use pinion_clip::logs::ClipLog;
-use pinion_clip::registry::{Kind, Registry, Search};
+use pinion_clip::registry::{PackageKind, Registry, Search};
 use pinion_clip::source::Source;
-use pinion_clip::{Clip, ClipError, Code, Nowhere, Programs, Token};
+use pinion_clip::{Clip, ClipError, Code, NoCrossCalls, Programs, Token};
 use serde_json::{Value, json};
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
@@ -48,7 +48,7 @@ struct Workshop {
 }
 
 fn workshop() -> Workshop {
-    drop(Place::new());
+    drop(TestClip::new());
     let root = tempfile::tempdir().unwrap();
     let library = Library::open(root.path().join("home"), Programs::default()).unwrap();
     Workshop { root, library }
@@ -74,7 +74,7 @@ impl Workshop {
         let record = &self.library.records().unwrap()["todo"];
         let config = self.library.config(record).unwrap();
         let log = Arc::new(ClipLog::in_memory());
-        let clip = Clip::new(config, log, Arc::new(Nowhere));
+        let clip = Clip::new(config, log, Arc::new(NoCrossCalls));
         ask(&clip, "a", &json!({})).await.unwrap()
     }
 
@@ -381,7 +381,11 @@ async fn of_a_clip_that_runs_elsewhere_only_the_description_is_kept() {
         "{paths:?}"
     );
     let config = shop.library.config(&record).unwrap();
-    let clip = Clip::new(config, Arc::new(ClipLog::in_memory()), Arc::new(Nowhere));
+    let clip = Clip::new(
+        config,
+        Arc::new(ClipLog::in_memory()),
+        Arc::new(NoCrossCalls),
+    );
     let refused = clip.inspect().await.unwrap_err();
     assert_eq!(refused.code, Code::Unavailable);
     assert!(refused.message.contains("an edge clip"), "{refused}");
@@ -461,11 +465,11 @@ async fn a_directory_is_published_into_searched_and_installed_from() {
         };
         registry.search(&search).await.unwrap()
     };
-    let found = search("TASK", "life", Some(Kind::Clip)).await;
+    let found = search("TASK", "life", Some(PackageKind::Clip)).await;
     assert_eq!((found.len(), found[0].name.as_str()), (1, "@lab/todo"));
     assert_eq!(found[0].version, "1.0.0");
     assert!(search("task", "work", None).await.is_empty());
-    assert!(search("", "", Some(Kind::Edge)).await.is_empty());
+    assert!(search("", "", Some(PackageKind::Edge)).await.is_empty());
 
     // The same files on a web server.
     let files = place.clone();
@@ -541,12 +545,12 @@ async fn a_service_is_searched_and_published_to() {
     let found = registry.search(&search).await.unwrap();
     assert_eq!((found.len(), found[0].name.as_str()), (1, "@a/b"));
     search.domain = "web";
-    search.kind = Some(Kind::Edge);
+    search.kind = Some(PackageKind::Edge);
     search.limit = 5;
     let found = registry.search(&search).await.unwrap();
     assert_eq!(
         (found[0].name.as_str(), found[0].kind),
-        ("@b/c", Kind::Edge)
+        ("@b/c", PackageKind::Edge)
     );
     let asked = server.paths().pop().unwrap();
     for part in ["domain=web", "type=edge-clip", "limit=5"] {

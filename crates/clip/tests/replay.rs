@@ -15,12 +15,12 @@ use std::time::Duration;
 
 use base64::Engine;
 use bytes::Bytes;
-use common::{Place, call, part, raw};
+use common::{TestClip, call, part, raw};
 use futures_util::future::BoxFuture;
 use pinion_clip::data::{DataAnswer, DataOperation, DataRequest, Entry, EntryKind, Stat};
 use pinion_clip::manifest::Manifest;
 use pinion_clip::{
-    CallError, ChunkStream, Clip, ClipError, Code, CrossCall, Listing, Outward, State,
+    CallError, ChunkStream, Clip, ClipError, ClipState, Code, CrossCall, CrossCalls, Listing,
 };
 use serde_json::{Value, json};
 
@@ -62,7 +62,7 @@ fn failure(answer: &Value) -> Option<ClipError> {
     Some(ClipError::new(code, message))
 }
 
-impl Outward for Recorded {
+impl CrossCalls for Recorded {
     fn invoke<'a>(
         &'a self,
         _: &'a str,
@@ -154,14 +154,14 @@ struct Play {
     world: Arc<Recorded>,
     calls: HashMap<String, ChunkStream>,
     stopping: Option<tokio::task::JoinHandle<()>>,
-    _place: Place,
+    _place: TestClip,
 }
 
 impl Play {
     fn new(path: &Path, recording: &Value) -> Self {
-        let mut place = Place::probe();
+        let mut place = TestClip::probe();
         place.limits.first_line = Duration::from_millis(100);
-        place.limits.ending = Duration::from_millis(300);
+        place.limits.shutdown_time = Duration::from_millis(300);
         let path = path.to_str().unwrap().to_owned();
         place.variables = vec![("PROBE_RECORDING".into(), path)];
         let world = Arc::new(Recorded::default());
@@ -175,7 +175,7 @@ impl Play {
             (to_clip && to_request).then_some(line)
         });
         world.answers.lock().unwrap().extend(answers);
-        place.outward = world.clone();
+        place.cross_calls = world.clone();
         Self {
             clip: Arc::new(place.clip()),
             world,
@@ -274,9 +274,9 @@ impl Play {
         let clip = self.clip.clone();
         common::eventually("the end of the process", || !clip.is_running()).await;
         let expected = if crashed {
-            State::Error
+            ClipState::Error
         } else {
-            State::Sleeping
+            ClipState::Sleeping
         };
         let status = self.clip.status();
         assert_eq!(

@@ -14,7 +14,7 @@ use std::process::Command;
 
 use common::archive::{Item, archive};
 use common::server::{Answer, Server};
-use common::{Place, SHELL, write_program};
+use common::{SHELL, TestClip, write_program};
 use pinion_clip::install::{Install, Library, Record};
 use pinion_clip::{ClipError, Code, Programs};
 use serde_json::json;
@@ -50,7 +50,7 @@ const CLIP_JSON: &str = r#"{"runtime":"exec","main":"run.sh"}"#;
 #[tokio::test]
 #[ignore = "needs npm; cargo xtask test brings it"]
 async fn a_package_of_npm_is_installed_and_upgraded() {
-    drop(Place::new());
+    drop(TestClip::new());
     let root = tempfile::tempdir().unwrap();
     let packed = |version: &str| {
         let package_json = json!({"name": "@lab/todo", "version": version}).to_string();
@@ -132,7 +132,7 @@ fn git(directory: &Path, words: &[&str]) {
 #[tokio::test]
 #[ignore = "needs git; cargo xtask test brings it"]
 async fn a_repository_is_installed_without_its_history() {
-    drop(Place::new());
+    drop(TestClip::new());
     let root = tempfile::tempdir().unwrap();
     let repository = root.path().join("hub/me/todo.git");
     fs::create_dir_all(&repository).unwrap();

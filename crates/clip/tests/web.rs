@@ -12,7 +12,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::sync::Arc;
 
-use common::Place;
+use common::TestClip;
 use pinion_clip::package::Package;
 use pinion_clip::web::{
     MAX_PIECE, WebAnswer, WebFiles, WebRequest, content_range, decode_path, parse_range,
@@ -21,13 +21,13 @@ use pinion_clip::{ClipError, Code};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-fn write(place: &Place, name: &str, content: impl AsRef<[u8]>) {
+fn write(place: &TestClip, name: &str, content: impl AsRef<[u8]>) {
     let path = place.directory().join(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, content).unwrap();
 }
 
-fn files(place: &Place) -> Arc<WebFiles> {
+fn files(place: &TestClip) -> Arc<WebFiles> {
     let package = Package::read(&place.directory()).unwrap();
     Arc::new(WebFiles::new("todo", &package))
 }
@@ -75,7 +75,7 @@ fn exchange(files: &WebFiles, request: &Value) -> (u16, Option<WebAnswer>, Optio
 
 #[test]
 fn the_vector_holds() {
-    let place = Place::new();
+    let place = TestClip::new();
     write(&place, "web/style.css", "body { color: red; }\n");
     write(
         &place,
@@ -121,7 +121,7 @@ fn the_vector_holds() {
 
 #[test]
 fn directories_have_start_pages_and_pages_have_places() {
-    let place = Place::new();
+    let place = TestClip::new();
     write(&place, "web/index.html", "start");
     write(&place, "web/docs/index.html", "docs");
     write(&place, "web/empty/inner/x.txt", "x");
@@ -161,7 +161,7 @@ fn directories_have_start_pages_and_pages_have_places() {
 
 #[test]
 fn what_was_built_is_served_before_what_it_was_built_from() {
-    let place = Place::new();
+    let place = TestClip::new();
     let none = get(&files(&place), "/").unwrap_err();
     assert_eq!(
         (none.code, &*none.message),
@@ -185,7 +185,7 @@ fn what_was_built_is_served_before_what_it_was_built_from() {
 
 #[test]
 fn parts_of_large_files_are_read_alone() {
-    let place = Place::new();
+    let place = TestClip::new();
     let large: Vec<u8> = (0..MAX_PIECE + 1000).map(|byte| byte as u8).collect();
     write(&place, "web/large.bin", &large);
     let files = files(&place);
@@ -209,7 +209,7 @@ fn parts_of_large_files_are_read_alone() {
 
 #[test]
 fn parts_end_where_the_file_does() {
-    let place = Place::new();
+    let place = TestClip::new();
     write(&place, "web/digits.txt", "0123456789");
     write(&place, "web/nothing.txt", "");
     let files = files(&place);
@@ -246,7 +246,7 @@ fn hex(bytes: &[u8]) -> String {
 
 #[tokio::test]
 async fn a_changed_file_is_another_file() {
-    let place = Place::probe();
+    let place = TestClip::probe();
     write(&place, "web/a.txt", "one");
     let clip = place.clip();
     let request = |etag: &str| WebRequest {
@@ -264,10 +264,10 @@ async fn a_changed_file_is_another_file() {
     assert!(!clip.is_running(), "nothing was started for it");
 }
 
-/// Whatever is asked for, in whatever spelling: only what is among the pages comes back.
+/// Whatever is asked for, in whatever line_dialect: only what is among the pages comes back.
 #[test]
 fn hostile_paths_lead_nowhere() {
-    let place = Place::new();
+    let place = TestClip::new();
     write(&place, "web/index.html", "start");
     write(&place, "web/a/ok.txt", "ok");
     write(&place, "web/bindings.json", "secret");

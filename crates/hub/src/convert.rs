@@ -3,7 +3,7 @@
 use pinion_clip::data::{DataAnswer, DataOperation, Entry, EntryKind, Stat};
 use pinion_clip::logs::LogEntry;
 use pinion_clip::manifest::{Command, Dependency, Manifest, Schedule};
-use pinion_clip::{Snapshot, State, Status};
+use pinion_clip::{ClipState, Snapshot, Status};
 use pinion_proto::{Text, hub as wire};
 use pinion_status::{Code, Failure};
 
@@ -91,9 +91,9 @@ pub(crate) fn clip_registration(
 /// How a clip stands.
 pub(crate) fn status(status: &Status) -> wire::ClipStatus {
     match status.state {
-        State::Running => wire::ClipStatus::Running,
-        State::Sleeping => wire::ClipStatus::Sleeping,
-        State::Error => wire::ClipStatus::Error,
+        ClipState::Running => wire::ClipStatus::Running,
+        ClipState::Sleeping => wire::ClipStatus::Sleeping,
+        ClipState::Error => wire::ClipStatus::Error,
     }
 }
 

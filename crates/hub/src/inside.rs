@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use pinion_access::{Method, Principal};
 use pinion_clip::data::{DataAnswer, DataOperation, DataRequest};
-use pinion_clip::{CrossCall, Listing, Outward};
+use pinion_clip::{CrossCall, CrossCalls, Listing};
 use pinion_status::{Code, Failure};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -73,7 +73,7 @@ fn clip(hub: &Hub, alias: &str) -> Principal {
     }
 }
 
-impl Outward for Inside {
+impl CrossCalls for Inside {
     fn invoke<'a>(
         &'a self,
         from: &'a str,

@@ -13,7 +13,9 @@ use pinion_clip::data::{DataAnswer, DataOperation};
 use pinion_clip::install::{Install, Library, Purge, Record};
 use pinion_clip::logs::ClipLog;
 use pinion_clip::web::{WebAnswer, WebFiles, WebRequest};
-use pinion_clip::{CallError, Clip, ClipConfig, Invocation, Outward, Snapshot, made_way};
+use pinion_clip::{
+    CallError, Clip, ClipConfig, CrossCalls, Invocation, Snapshot, is_being_replaced,
+};
 use pinion_status::{Code, Failure};
 use tokio::sync::watch;
 
@@ -27,7 +29,7 @@ pub type Equip = Box<dyn Fn(&Record, &mut ClipConfig) + Send + Sync>;
 /// The clips installed under one directory.
 pub struct Runtime {
     library: Arc<Library>,
-    outward: Arc<dyn Outward>,
+    outward: Arc<dyn CrossCalls>,
     equip: Equip,
     clips: Mutex<BTreeMap<String, Arc<Installed>>>,
     changes: watch::Sender<u64>,
@@ -43,7 +45,7 @@ impl Runtime {
     /// Takes up what is installed in `library`. A clip that cannot be read is left out, and said so.
     pub fn open(
         library: Library,
-        outward: Arc<dyn Outward>,
+        outward: Arc<dyn CrossCalls>,
         equip: Equip,
     ) -> Result<(Self, Vec<Failure>), Failure> {
         let runtime = Self {
@@ -139,7 +141,7 @@ impl Runtime {
         };
         // Calls to the earlier version end before its files go; those that come meanwhile wait for the new one.
         earlier.successor.send_replace(Successor::Coming);
-        earlier.clip.make_way().await;
+        earlier.clip.retire_for_replacement().await;
         let installed = match commit.await {
             Ok(record) => self.take_up(record),
             Err(failure) => {
@@ -253,7 +255,7 @@ impl Installed {
         invocation.deadline = call.deadline;
         match self.clip.invoke(invocation) {
             Ok(answer) => Box::pin(Answer::new(answer, self, call)),
-            Err(failure) if made_way(&failure) => self.pass_on(call),
+            Err(failure) if is_being_replaced(&failure) => self.pass_on(call),
             Err(failure) => failed(CallError::Unanswered(failure)),
         }
     }

@@ -317,7 +317,7 @@ impl Drop for Reservation {
 #[cfg(test)]
 mod tests {
     use pinion_clip::manifest::Manifest;
-    use pinion_clip::{Snapshot, State, Status};
+    use pinion_clip::{ClipState, Snapshot, Status};
 
     use super::*;
     use crate::endpoint::{Answers, Call, answered};
@@ -333,7 +333,7 @@ mod tests {
             };
             Snapshot {
                 status: Status {
-                    state: State::Running,
+                    state: ClipState::Running,
                     message: String::new(),
                 },
                 manifest: manifest.into(),

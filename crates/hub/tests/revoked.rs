@@ -14,7 +14,7 @@ use bytes::Bytes;
 use common::Running;
 use futures_util::StreamExt;
 use pinion_access::{Grant, Mode, NewToken};
-use pinion_clip::{Snapshot, State, Status};
+use pinion_clip::{ClipState, Snapshot, Status};
 use pinion_hub::{Answers, Call, Endpoint};
 
 /// Answers for as long as somebody asks for more.
@@ -36,7 +36,7 @@ impl Drop for Guard {
 impl Endpoint for Flood {
     fn snapshot(&self) -> Snapshot {
         let status = Status {
-            state: State::Running,
+            state: ClipState::Running,
             message: String::new(),
         };
         Snapshot {

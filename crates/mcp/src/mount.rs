@@ -20,7 +20,7 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
 use pinion_clip::logs::{ClipLog, Level, Origin};
 use pinion_clip::manifest::Manifest;
-use pinion_clip::{CallError, Snapshot, State, Status};
+use pinion_clip::{CallError, ClipState, Snapshot, Status};
 use pinion_status::{Code, Failure};
 use serde_json::value::RawValue;
 use tokio::sync::{Mutex, OwnedMutexGuard, watch};
@@ -211,7 +211,7 @@ impl Mount {
         }
         self.inner
             .mount_status
-            .set_status(State::Sleeping, String::new());
+            .set_status(ClipState::Sleeping, String::new());
     }
 }
 
@@ -259,10 +259,11 @@ impl Inner {
                 let connection = Arc::new(connection);
                 connection.clone().follow();
                 slot.connection = Some(connection.clone());
-                self.mount_status.set_status(State::Running, String::new());
+                self.mount_status
+                    .set_status(ClipState::Running, String::new());
                 // The program may have exited in the meantime and then has set its status already.
                 if let Some(reason) = connection.reason() {
-                    self.mount_status.set_status(State::Error, reason);
+                    self.mount_status.set_status(ClipState::Error, reason);
                 }
                 Ok(connection)
             }
@@ -272,7 +273,8 @@ impl Inner {
                 self.mount_status
                     .log
                     .push(Level::Error, Origin::System, &message);
-                self.mount_status.set_status(State::Error, message.clone());
+                self.mount_status
+                    .set_status(ClipState::Error, message.clone());
                 Err(Failure::new(Code::Unavailable, message))
             }
         }
@@ -364,7 +366,7 @@ fn arguments(input: &[u8]) -> Result<Box<RawValue>, Failure> {
     }
 }
 
-pub(crate) fn status(state: State, message: String) -> Status {
+pub(crate) fn status(state: ClipState, message: String) -> Status {
     Status { state, message }
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 use common::fake::Fake;
 use futures_util::StreamExt;
 use pinion_clip::logs::ClipLog;
-use pinion_clip::{CallError, State};
+use pinion_clip::{CallError, ClipState};
 use pinion_mcp::{
     Admission, Gateway, GatewayScope, HttpServer, Mount, MountConfig, MountLimits, Target,
 };
@@ -135,10 +135,10 @@ async fn logged(mount: &Mount, wanted: &str) {
 async fn tools_are_commands() {
     let probe = MountedProbe::new(&[]);
     let asleep = probe.mount.snapshot();
-    assert_eq!(asleep.status.state, State::Sleeping);
+    assert_eq!(asleep.status.state, ClipState::Sleeping);
     assert_eq!((probe.starts(), asleep.manifest.commands.len()), (0, 0));
     let seen = probe.mount.inspect().await.unwrap();
-    assert_eq!(seen.status.state, State::Running);
+    assert_eq!(seen.status.state, ClipState::Running);
     let manifest = &seen.manifest;
     assert_eq!(
         (
@@ -234,13 +234,13 @@ async fn a_server_that_dies_ends_every_call_and_is_started_again() {
             failure.message
         );
     }
-    assert_eq!(probe.mount.snapshot().status.state, State::Error);
+    assert_eq!(probe.mount.snapshot().status.state, ClipState::Error);
     logged(&probe.mount, "error: dying").await;
     let second = probe.ask("pid", &json!({})).await.unwrap();
     assert_ne!(first, second);
     assert_eq!(
         (probe.starts(), probe.mount.snapshot().status.state),
-        (2, State::Running)
+        (2, ClipState::Running)
     );
 }
 
@@ -270,7 +270,7 @@ async fn a_server_that_cannot_start_says_why() {
         "{}",
         failure.message
     );
-    assert_eq!(missing.snapshot().status.state, State::Error);
+    assert_eq!(missing.snapshot().status.state, ClipState::Error);
 }
 
 #[tokio::test]
@@ -336,7 +336,7 @@ async fn stopping_ends_the_program_and_a_call_starts_it_again() {
     probe.mount.stop().await;
     logged(&probe.mount, "input ended").await;
     assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
-    assert_eq!(probe.mount.snapshot().status.state, State::Sleeping);
+    assert_eq!(probe.mount.snapshot().status.state, ClipState::Sleeping);
     assert_ne!(probe.ask("pid", &json!({})).await.unwrap(), pid);
     assert_eq!(probe.starts(), 2);
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use pinion_access::{Mode as AccessMode, Principal, TokenId};
 use pinion_clip::manifest::{Manifest, Schedule};
-use pinion_clip::{CallError, Programs, Snapshot, State, Status};
+use pinion_clip::{CallError, ClipState, Programs, Snapshot, Status};
 use pinion_hub::{
     Answers, Call, Conflict, Endpoint, Hub, Owner, Part, Route, Settings, answered, failed,
 };
@@ -34,7 +34,7 @@ impl Endpoint for Bell {
     fn snapshot(&self) -> Snapshot {
         Snapshot {
             status: Status {
-                state: State::Running,
+                state: ClipState::Running,
                 message: String::new(),
             },
             manifest: Arc::new(Manifest {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::long::Shortened;
-use super::{CrossCall, Failure, Junk, Message, Request, Spelling};
+use super::{CrossCall, Failure, Junk, LineDialect, Message, Request};
 use crate::data::{DataOperation, DataRequest};
 use crate::logs::Level;
 use crate::output::EMPTY_OBJECT;
@@ -17,7 +17,7 @@ const NULL: Bytes = Bytes::from_static(b"null");
 
 /// Every key any message has, none of them looked into.
 #[derive(Deserialize)]
-struct Line<'a> {
+struct RawMessage<'a> {
     #[serde(rename = "type", borrow, default, deserialize_with = "present")]
     kind: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -68,7 +68,7 @@ where
 type Part<'a> = &'a dyn Fn(&RawValue) -> Bytes;
 
 /// Understands one line, without its LF. What is passed on is not copied out of it.
-pub fn decode(whole: &Bytes) -> Result<(Message, Spelling), Junk> {
+pub fn decode(whole: &Bytes) -> Result<(Message, LineDialect), Junk> {
     match Shortened::of(whole).and_then(|short| decode_short(whole, &short)) {
         Some(understood) => Ok(understood),
         None => understand(whole, &|raw| part(whole, raw.get().as_bytes())),
@@ -76,7 +76,7 @@ pub fn decode(whole: &Bytes) -> Result<(Message, Spelling), Junk> {
 }
 
 /// Understands a line without its long string, if that is in an output or nowhere that matters.
-fn decode_short(whole: &Bytes, short: &Shortened) -> Option<(Message, Spelling)> {
+fn decode_short(whole: &Bytes, short: &Shortened) -> Option<(Message, LineDialect)> {
     let is_restored = Cell::new(true);
     let restored = |raw: &RawValue| match short.restore(whole, raw.get().as_bytes()) {
         Some(bytes) => part(whole, bytes),
@@ -90,18 +90,18 @@ fn decode_short(whole: &Bytes, short: &Shortened) -> Option<(Message, Spelling)>
     (passes_on && is_restored.get()).then_some(understood)
 }
 
-fn understand(line: &[u8], part: Part<'_>) -> Result<(Message, Spelling), Junk> {
+fn understand(line: &[u8], part: Part<'_>) -> Result<(Message, LineDialect), Junk> {
     // An array would pass for the fields in their order.
     if !line.trim_ascii_start().starts_with(b"{") {
         return Err(Junk::NotJson);
     }
-    let line: Line<'_> = serde_json::from_slice(line).map_err(|_| Junk::NotJson)?;
+    let line: RawMessage<'_> = serde_json::from_slice(line).map_err(|_| Junk::NotJson)?;
     let kind = text(line.kind).unwrap_or_default();
     let message = match kind.as_str() {
         "register" => {
             let manifest = line.manifest.filter(|manifest| manifest.get() != "null");
             let manifest = manifest.map(RawValue::to_owned);
-            return Ok((Message::Register(manifest), Spelling::Registration));
+            return Ok((Message::Register(manifest), LineDialect::Registration));
         }
         "log" => (
             Message::Log(Level::parse(&text(line.level).unwrap_or_default()), {
@@ -111,28 +111,28 @@ fn understand(line: &[u8], part: Part<'_>) -> Result<(Message, Spelling), Junk> 
                     None => message,
                 }
             }),
-            Spelling::Direct,
+            LineDialect::Direct,
         ),
-        "result" => (line.result(part)?, Spelling::Register),
-        "response" => (line.result(part)?, Spelling::Direct),
-        "error" => (line.failed()?, Spelling::Register),
-        "chunk" => (line.chunk(part)?, Spelling::Register),
-        "stream" => (line.chunk(part)?, Spelling::Direct),
-        "done" => (line.done()?, Spelling::Register),
-        "stream_end" => (line.done()?, Spelling::Direct),
-        "invoke" => (line.call(part)?, Spelling::Register),
-        "invoke_clip" => (line.call(part)?, Spelling::Direct),
-        "list_clips" => (Message::ListClips(line.request()?), Spelling::Register),
+        "result" => (line.result(part)?, LineDialect::Register),
+        "response" => (line.result(part)?, LineDialect::Direct),
+        "error" => (line.failed()?, LineDialect::Register),
+        "chunk" => (line.chunk(part)?, LineDialect::Register),
+        "stream" => (line.chunk(part)?, LineDialect::Direct),
+        "done" => (line.done()?, LineDialect::Register),
+        "stream_end" => (line.done()?, LineDialect::Direct),
+        "invoke" => (line.call(part)?, LineDialect::Register),
+        "invoke_clip" => (line.call(part)?, LineDialect::Direct),
+        "list_clips" => (Message::ListClips(line.request()?), LineDialect::Register),
         "data" => (
             Message::Data(line.request()?, line.data_request()),
-            Spelling::Register,
+            LineDialect::Register,
         ),
         _ => return Err(Junk::UnknownType(kind)),
     };
     Ok(message)
 }
 
-impl Line<'_> {
+impl RawMessage<'_> {
     /// Our own ids are texts; clips that send them back as numbers are understood as well.
     fn id(&self) -> Result<Box<str>, Junk> {
         let raw = self.id.ok_or(Junk::NoId)?;

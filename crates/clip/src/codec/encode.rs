@@ -5,8 +5,8 @@ use serde_json::value::RawValue;
 
 use super::{Dialect, Request};
 use crate::ClipError;
+use crate::cross_calls::Listing;
 use crate::data::DataAnswer;
-use crate::outward::Listing;
 
 /// Makes one line of something that can always be printed.
 fn line(value: &impl Serialize) -> Vec<u8> {

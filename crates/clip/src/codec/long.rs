@@ -10,7 +10,7 @@ const LONG_LINE: usize = 4 * 1024;
 /// Shorter strings are not taken out.
 const LONG_STRING: usize = 1024;
 /// How many strings may stand before the long one.
-const BEFORE: usize = 16;
+const MAX_STRINGS_BEFORE: usize = 16;
 
 /// A line without its long string.
 #[derive(Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Shortened {
             return None;
         }
         let mut at = 0;
-        for _ in 0..=BEFORE {
+        for _ in 0..=MAX_STRINGS_BEFORE {
             let start = at + memchr::memchr(b'"', &whole[at..])? + 1;
             let end = start + memchr::memchr2(b'"', b'\\', &whole[start..])?;
             if whole[end] == b'\\' {
@@ -52,9 +52,12 @@ impl Shortened {
             .as_ptr()
             .addr()
             .checked_sub(self.line.as_ptr().addr())?;
-        let original = |place: usize| match place > self.taken.start {
-            true => place + self.taken.len(),
-            false => place,
+        let original = |position: usize| {
+            if position > self.taken.start {
+                position + self.taken.len()
+            } else {
+                position
+            }
         };
         whole.get(original(start)..original(start + part.len()))
     }

@@ -20,7 +20,7 @@ const ATTEMPTS: usize = 32;
 
 /// What is wanted of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum OpenMode {
     /// To read a file. It never waits, also where a pipe lies.
     File,
     /// To list a directory.
@@ -29,7 +29,7 @@ pub(crate) enum Kind {
     Reference,
 }
 
-impl Kind {
+impl OpenMode {
     fn flags(self) -> OFlag {
         let flags = match self {
             Self::File => OFlag::O_RDONLY | OFlag::O_NONBLOCK | OFlag::O_NOCTTY,
@@ -70,8 +70,8 @@ impl Beneath {
     }
 
     /// Opens a path; the empty one is the root itself.
-    pub(crate) fn open(&self, path: &str, kind: Kind) -> nix::Result<File> {
-        self.resolve(path, kind.flags()).map(File::from)
+    pub(crate) fn open(&self, path: &str, mode: OpenMode) -> nix::Result<File> {
+        self.resolve(path, mode.flags()).map(File::from)
     }
 
     fn resolve(&self, path: &str, flags: OFlag) -> nix::Result<OwnedFd> {

@@ -9,7 +9,7 @@ use super::run::run;
 use super::{Scratch, copy, unpack};
 use crate::clip::Token;
 use crate::process::{self, Programs};
-use crate::registry::{Kind, Registry, Release, no_checksum};
+use crate::registry::{PackageKind, Registry, Release, no_checksum};
 use crate::source::Source;
 use crate::{ClipError, Code, files};
 
@@ -115,7 +115,7 @@ async fn release_into(
     release: &Release,
     target: &Path,
 ) -> Result<(), ClipError> {
-    if release.kind == Kind::Edge {
+    if release.kind == PackageKind::Edge {
         return describe(release, target);
     }
     if release.checksum.is_empty() {

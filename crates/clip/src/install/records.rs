@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::codec::Verdict;
+use crate::codec::DetectedDialect;
 use crate::manifest::Manifest;
 use crate::secret::{self, CallSecret};
 use crate::{ClipError, files};
@@ -38,7 +38,7 @@ pub struct Record {
     pub owner: String,
     /// How it speaks, as far as that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ipc: Option<Verdict>,
+    pub ipc: Option<DetectedDialect>,
     /// What it said about itself.
     pub manifest: Manifest,
     /// What others keep here.

@@ -11,11 +11,11 @@ use tokio::net::unix::pipe::Receiver;
 
 use crate::{ClipError, Code};
 
-const PATIENCE: Duration = Duration::from_secs(300);
+const RUN_TIMEOUT: Duration = Duration::from_secs(300);
 /// So much of what a program printed is told when it fails.
-const TOLD: usize = 2000;
+const SHOWN_BYTES: usize = 2000;
 /// So much of what it prints is kept at all.
-const KEPT: usize = 1024 * 1024;
+const KEPT_BYTES: usize = 1024 * 1024;
 
 /// Runs `words` in `directory` and gives what they printed on stdout. `doing` says what for.
 pub(super) async fn run(
@@ -41,10 +41,10 @@ pub(super) async fn run(
     let output = Receiver::from_owned_fd(output.into()).map_err(wrong)?;
     let errors = Receiver::from_owned_fd(errors.into()).map_err(wrong)?;
     let ended = async {
-        let (printed, said) = tokio::join!(last(output, KEPT), last(errors, TOLD));
+        let (printed, said) = tokio::join!(last(output, KEPT_BYTES), last(errors, SHOWN_BYTES));
         (running.wait().await, printed, said)
     };
-    let Ok((exit, printed, said)) = tokio::time::timeout(PATIENCE, ended).await else {
+    let Ok((exit, printed, said)) = tokio::time::timeout(RUN_TIMEOUT, ended).await else {
         let message = format!("{doing} took more than 5 minutes");
         return Err(ClipError::new(Code::DeadlineExceeded, message));
     };
@@ -52,7 +52,7 @@ pub(super) async fn run(
         return Ok(printed);
     }
     let words = if said.trim_ascii().is_empty() {
-        &printed[printed.len().saturating_sub(TOLD)..]
+        &printed[printed.len().saturating_sub(SHOWN_BYTES)..]
     } else {
         &said
     };

@@ -129,7 +129,7 @@ fn a_line_has_the_time_it_was_said_if_that_can_be() {
     let now = Timestamp::now();
     let hour = SignedDuration::from_hours(1);
     for time in [now - hour, now + hour, Timestamp::UNIX_EPOCH] {
-        log.push_said(time, Level::Info, Origin::Provider, "x");
+        log.push_with_time(time, Level::Info, Origin::Provider, "x");
     }
     let times: Vec<Timestamp> = log.tail(3).iter().map(|line| line.time).collect();
     assert_eq!(times[0], now - hour);

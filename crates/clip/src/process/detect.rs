@@ -1,19 +1,19 @@
-//! Which dialect a process speaks, from its first words or its silence; and when calls may be written to it.
+//! Which dialect a process speaks, from its first words or its start_decision; and when calls may be written to it.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::clip::{ClipConfig, Status};
-use crate::codec::{Spelling, Verdict};
+use crate::codec::{DetectedDialect, LineDialect};
 use crate::limits::Limits;
-use crate::package::Declared;
-use crate::shared::{Shared, Stage, State, Wish};
+use crate::package::DeclaredDialect;
+use crate::shared::{ProcessStage, ProcessState, SharedClip, Shutdown};
 use crate::{Code, codec};
 
 /// What to do about a process that has not been written to yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Silence {
+enum StartDecision {
     /// Calls may be written now.
     Write,
     /// It speaks directly: it has commands and does not register.
@@ -24,75 +24,75 @@ enum Silence {
     Wait(Instant),
 }
 
-/// Judges a process by its silence. `None` once it is no longer starting.
-fn silence(
-    state: &State,
+/// Judges a process by its start_decision. `None` once it is no longer starting.
+fn start_decision(
+    state: &ProcessState,
     config: &ClipConfig,
     limits: &Limits,
     started: Instant,
     now: Instant,
-) -> Option<Silence> {
-    if state.stage != Stage::Starting {
+) -> Option<StartDecision> {
+    if state.stage != ProcessStage::Starting {
         return None;
     }
     let since = now.duration_since(started);
-    let until = |limit: Duration, then: Silence| {
+    let until = |limit: Duration, then: StartDecision| {
         if since >= limit {
             then
         } else {
-            Silence::Wait(started + limit)
+            StartDecision::Wait(started + limit)
         }
     };
     // What is sent again may have been too late for a process that leaves as soon as it is idle.
     if state.waiting.iter().any(|call| call.resent()) {
-        return Some(Silence::Write);
+        return Some(StartDecision::Write);
     }
     let declared = config.package.ipc;
     let known = match declared {
-        Some(Declared::Register) => Some(Verdict::Register),
-        Some(Declared::Direct) => Some(Verdict::Direct),
-        None => state.verdict,
+        Some(DeclaredDialect::Register) => Some(DetectedDialect::Register),
+        Some(DeclaredDialect::Direct) => Some(DetectedDialect::Direct),
+        None => state.detected_dialect,
     };
     Some(match known {
-        Some(Verdict::Direct | Verdict::Bare) => Silence::Write,
-        Some(Verdict::Register) => until(limits.registration, Silence::TooLong),
-        None if !state.waiting.is_empty() => until(limits.first_line, Silence::Write),
+        Some(DetectedDialect::Direct | DetectedDialect::Bare) => StartDecision::Write,
+        Some(DetectedDialect::Register) => until(limits.registration, StartDecision::TooLong),
+        None if !state.waiting.is_empty() => until(limits.first_line, StartDecision::Write),
         None if !config.package.manifest.commands.is_empty() => {
-            until(limits.registration, Silence::Direct)
+            until(limits.registration, StartDecision::Direct)
         }
-        None => until(limits.registration, Silence::TooLong),
+        None => until(limits.registration, StartDecision::TooLong),
     })
 }
 
-impl Shared {
+impl SharedClip {
     /// Looks at a process that is starting; when to look again.
-    pub(super) fn attend_start(&self, started: Instant, now: Instant) -> Option<Instant> {
+    pub(super) fn check_start(&self, started: Instant, now: Instant) -> Option<Instant> {
         let mut state = self.state();
-        match silence(&state, &self.config, &self.limits, started, now)? {
-            Silence::Wait(until) => return Some(until),
-            Silence::Write => {
-                if self.config.package.ipc == Some(Declared::Direct) {
-                    state.verdict = Some(Verdict::Direct);
+        match start_decision(&state, &self.config, &self.limits, started, now)? {
+            StartDecision::Wait(until) => return Some(until),
+            StartDecision::Write => {
+                if self.config.package.ipc == Some(DeclaredDialect::Direct) {
+                    state.detected_dialect = Some(DetectedDialect::Direct);
                 }
                 self.ready(&mut state);
             }
-            Silence::Direct => {
-                state.verdict = Some(Verdict::Direct);
+            StartDecision::Direct => {
+                state.detected_dialect = Some(DetectedDialect::Direct);
                 self.ready(&mut state);
             }
-            Silence::TooLong => {
+            StartDecision::TooLong => {
                 drop(state);
                 let message = format!("wait for clip {} register: timed out", self.alias());
-                self.condemn(Code::Unavailable, Wish::Gently, message);
+                self.set_fatal(Code::Unavailable, Shutdown::Graceful, message);
             }
         }
         None
     }
 
     /// The process takes calls from now on.
-    fn ready(&self, state: &mut State) {
-        if state.stage == Stage::Starting {
-            state.stage = Stage::Ready;
+    fn ready(&self, state: &mut ProcessState) {
+        if state.stage == ProcessStage::Starting {
+            state.stage = ProcessStage::Ready;
             state.was_ready = true;
             state.idle_since = Instant::now();
             for probe in state.probes.drain(..) {
@@ -104,27 +104,27 @@ impl Shared {
     }
 
     /// A line was understood. Whether it may be acted upon.
-    pub(super) fn heard(&self, spelling: Spelling) -> bool {
+    pub(super) fn note_dialect(&self, line_dialect: LineDialect) -> bool {
         let mut state = self.state();
-        if state.heard {
+        if state.first_line_read {
             return true;
         }
-        state.heard = true;
-        let said = spelling.verdict();
+        state.first_line_read = true;
+        let seen = line_dialect.detected_dialect();
         match self.config.package.ipc {
-            Some(Declared::Register) if said != Verdict::Register => {
+            Some(DeclaredDialect::Register) if seen != DetectedDialect::Register => {
                 drop(state);
                 let message = format!(
                     "clip \"{}\" declares \"ipc\": \"register\" but did not register first",
                     self.alias()
                 );
-                self.condemn(Code::Unavailable, Wish::AtOnce, message);
+                self.set_fatal(Code::Unavailable, Shutdown::Immediate, message);
                 return false;
             }
-            Some(Declared::Direct) => state.verdict = Some(Verdict::Direct),
-            _ => state.verdict = Some(said),
+            Some(DeclaredDialect::Direct) => state.detected_dialect = Some(DetectedDialect::Direct),
+            _ => state.detected_dialect = Some(seen),
         }
-        if said != Verdict::Register {
+        if seen != DetectedDialect::Register {
             self.ready(&mut state);
             self.work.notify_one();
         }
@@ -135,8 +135,8 @@ impl Shared {
     pub(super) fn registered(&self) {
         let mut state = self.state();
         state.registered = true;
-        if self.config.package.ipc != Some(Declared::Direct) {
-            state.verdict = Some(Verdict::Register);
+        if self.config.package.ipc != Some(DeclaredDialect::Direct) {
+            state.detected_dialect = Some(DetectedDialect::Register);
         }
         if let Some(outbox) = &state.outbox {
             outbox.push(codec::registered(self.alias()).into());

@@ -11,7 +11,7 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 
 use crate::clip::{ClipConfig, Issued, Token};
 use crate::package::Runtime;
-use crate::shared::Shared;
+use crate::shared::SharedClip;
 use crate::{ClipError, Code};
 
 /// Where the programs that run and fetch clips are, if not on the path.
@@ -38,7 +38,7 @@ pub(super) struct Started {
     pub(super) token: Option<Issued>,
 }
 
-pub(super) async fn start(shared: &Shared) -> Result<Started, ClipError> {
+pub(super) async fn start(shared: &SharedClip) -> Result<Started, ClipError> {
     let config = &shared.config;
     let words = words(config)?;
     let program = PathBuf::from(&words[0]);

@@ -1,6 +1,6 @@
 //! Cuts what a process prints into lines, where it was read: long lines are not copied.
 //!
-//! A long line that somebody still holds keeps the buffer it was read into. Such buffers are set aside and used again when
+//! A long line that somebody still holds keeps the buffer it was read into. Such buffers are set spare and used again when
 //! they are free, so that a process that prints without end has its lines read into the same few pages.
 
 use std::collections::VecDeque;
@@ -12,9 +12,9 @@ const SMALL: usize = 64 * 1024;
 /// The same, once a process has filled that.
 const LARGE: usize = 256 * 1024;
 /// Shorter lines are copied, so that none keeps a buffer it is only a small part of.
-const COPIED: usize = LARGE / 8;
-/// So many buffers are set aside.
-const ASIDE: usize = 8;
+const COPY_BELOW: usize = LARGE / 8;
+/// So many buffers are set spare.
+const SPARE_BUFFERS: usize = 8;
 
 /// A line was longer than it may be. There is no going on after it.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(super) struct Lines {
     /// So many of its bytes are known to hold no end of a line.
     searched: usize,
     /// Buffers that were used before. Somebody may hold lines in them.
-    aside: VecDeque<BytesMut>,
+    spare: VecDeque<BytesMut>,
     is_large: bool,
     limit: usize,
 }
@@ -38,7 +38,7 @@ impl Lines {
         Self {
             unfinished: BytesMut::new(),
             searched: 0,
-            aside: VecDeque::new(),
+            spare: VecDeque::new(),
             is_large: false,
             limit,
         }
@@ -48,27 +48,27 @@ impl Lines {
     pub(super) fn room(&mut self) -> &mut BytesMut {
         let left = self.unfinished.capacity() - self.unfinished.len();
         if left < self.size() / 4 && !self.unfinished.try_reclaim(self.size()) {
-            self.change();
+            self.switch_buffer();
         }
         &mut self.unfinished
     }
 
     /// Goes on in another buffer.
-    fn change(&mut self) {
+    fn switch_buffer(&mut self) {
         // A line that is longer than any so far doubles its room, however often it is moved.
         let wanted = self.size().max(self.unfinished.len() * 2);
         let is_free = |buffer: &mut BytesMut| buffer.try_reclaim(wanted);
-        let free = self.aside.iter_mut().position(is_free);
+        let free = self.spare.iter_mut().position(is_free);
         let mut next = free
-            .and_then(|free| self.aside.remove(free))
+            .and_then(|free| self.spare.remove(free))
             .unwrap_or_else(|| BytesMut::with_capacity(wanted));
         next.extend_from_slice(&self.unfinished);
         self.unfinished.clear();
         let used = std::mem::replace(&mut self.unfinished, next);
-        if self.aside.len() == ASIDE {
-            self.aside.pop_front();
+        if self.spare.len() == SPARE_BUFFERS {
+            self.spare.pop_front();
         }
-        self.aside.push_back(used);
+        self.spare.push_back(used);
     }
 
     /// Whether a read of so many bytes shows that more should be read at once.
@@ -87,17 +87,14 @@ impl Lines {
     }
 
     /// From now on reads as little at once as at first, and lets go of every buffer that holds nothing.
-    pub(super) fn rest(&mut self) {
+    pub(super) fn shrink(&mut self) {
         self.is_large = false;
-        self.aside = VecDeque::new();
+        self.spare = VecDeque::new();
         self.unfinished = BytesMut::from(&self.unfinished[..]);
     }
 
     fn size(&self) -> usize {
-        match self.is_large {
-            true => LARGE,
-            false => SMALL,
-        }
+        if self.is_large { LARGE } else { SMALL }
     }
 
     /// The next line, without its LF and without one CR before it.
@@ -121,7 +118,7 @@ impl Lines {
     }
 
     fn cut(&mut self, length: usize) -> Bytes {
-        if length >= COPIED {
+        if length >= COPY_BELOW {
             return self.unfinished.split_to(length).freeze();
         }
         let line = Bytes::copy_from_slice(&self.unfinished[..length]);
@@ -133,9 +130,10 @@ impl Lines {
         if line.last() == Some(&b'\r') {
             line.truncate(line.len() - 1);
         }
-        match line.len() <= self.limit {
-            true => Ok(line),
-            false => Err(TooLong),
+        if line.len() <= self.limit {
+            Ok(line)
+        } else {
+            Err(TooLong)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Lines on their way to a process, and the task that writes them.
+//! OutboxLines on their way to a process, and the task that writes them.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,15 +8,15 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe::Sender;
 use tokio::sync::Notify;
 
-use crate::shared::Shared;
+use crate::shared::SharedClip;
 
 /// Short lines that wait are written together up to this.
 const BATCH: usize = 64 * 1024;
 
-/// Lines on their way.
+/// OutboxLines on their way.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
-    lines: Mutex<Lines>,
+    lines: Mutex<OutboxLines>,
     /// Wakes the writer.
     filled: Notify,
     /// Wakes those who wait for room.
@@ -24,14 +24,14 @@ pub(crate) struct Outbox {
 }
 
 #[derive(Debug, Default)]
-struct Lines {
+struct OutboxLines {
     queue: VecDeque<Bytes>,
     bytes: usize,
     closed: bool,
 }
 
 impl Outbox {
-    fn lines(&self) -> MutexGuard<'_, Lines> {
+    fn lines(&self) -> MutexGuard<'_, OutboxLines> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -76,7 +76,7 @@ impl Outbox {
     }
 
     /// The process takes nothing any more.
-    fn break_off(&self) {
+    fn discard(&self) {
         let mut lines = self.lines();
         lines.closed = true;
         lines.queue.clear();
@@ -121,13 +121,13 @@ impl Outbox {
 }
 
 /// Writes lines until the outbox is closed or the process stops reading.
-pub(super) async fn write(shared: Arc<Shared>, outbox: Arc<Outbox>, mut pipe: Sender) {
+pub(super) async fn write(shared: Arc<SharedClip>, outbox: Arc<Outbox>, mut pipe: Sender) {
     let mut batch = Vec::new();
     while let Some(bytes) = outbox.next(&mut batch).await {
         if pipe.write_all(&bytes).await.is_err() {
             // The process is ending; what becomes of its calls is decided when it has.
-            outbox.break_off();
-            shared.state().deaf = true;
+            outbox.discard();
+            shared.state().stdin_closed = true;
             shared.work.notify_one();
             return;
         }

@@ -15,13 +15,13 @@ use tokio::sync::futures::Notified;
 use tokio::time::Instant;
 
 use super::lines::{Lines, TooLong};
-use super::requests::{Asked, Requests};
+use super::requests::{ClipRequest, Requests};
 use crate::Code;
-use crate::call::Call;
+use crate::call::ClipCall;
 use crate::codec::{self, Junk, Message};
 use crate::logs::{Level, Origin};
 use crate::manifest::Manifest;
-use crate::shared::{Ending, Shared, Wish};
+use crate::shared::{CallOutcome, SharedClip, Shutdown};
 
 /// What the pipe of a process that prints a lot holds.
 const LARGE_PIPE: i32 = 1024 * 1024;
@@ -30,14 +30,14 @@ const SHOWN: usize = 2048;
 
 /// Reads one process.
 pub(super) struct Reader {
-    shared: Arc<Shared>,
+    shared: Arc<SharedClip>,
     requests: Requests,
     /// Lines in a row that made no sense.
     junk: usize,
 }
 
 impl Reader {
-    pub(super) fn new(shared: Arc<Shared>, requests: Requests) -> Self {
+    pub(super) fn new(shared: Arc<SharedClip>, requests: Requests) -> Self {
         Self {
             shared,
             requests,
@@ -64,7 +64,7 @@ impl Reader {
                     let _ = fcntl(&pipe, FcntlArg::F_SETPIPE_SZ(LARGE_PIPE));
                 }
             } else if lines.is_large() && self.shared.state().pending.is_empty() {
-                lines.rest();
+                lines.shrink();
             }
         }
         if let Some(line) = lines.finish() {
@@ -82,9 +82,9 @@ impl Reader {
             return true;
         }
         match codec::decode(&line) {
-            Ok((message, spelling)) => {
+            Ok((message, line_dialect)) => {
                 self.junk = 0;
-                self.shared.heard(spelling) && self.message(message, line.len()).await
+                self.shared.note_dialect(line_dialect) && self.message(message, line.len()).await
             }
             Err(junk) => self.skip(&junk, &line),
         }
@@ -97,7 +97,7 @@ impl Reader {
             self.shared.limits.line_in
         );
         self.shared
-            .condemn(Code::ResourceExhausted, Wish::AtOnce, message);
+            .set_fatal(Code::ResourceExhausted, Shutdown::Immediate, message);
     }
 
     async fn message(&mut self, message: Message, length: usize) -> bool {
@@ -110,12 +110,16 @@ impl Reader {
         }
         match message {
             Message::Chunk(id, chunk) => self.chunk(&id, chunk).await,
-            Message::Result(id, output) => shared.ended(&id, Ending::Result(output)),
-            Message::Done(id) => shared.ended(&id, Ending::Result(None)),
-            Message::Failed(id, failure) => shared.ended(&id, Ending::Failed(failure)),
-            Message::Call(request, call) => self.requests.take(request, Asked::Call(call), length),
-            Message::ListClips(request) => self.requests.take(request, Asked::List, length),
-            Message::Data(request, data) => self.requests.take(request, Asked::Data(data), length),
+            Message::Result(id, output) => shared.ended(&id, CallOutcome::Result(output)),
+            Message::Done(id) => shared.ended(&id, CallOutcome::Result(None)),
+            Message::Failed(id, failure) => shared.ended(&id, CallOutcome::Failed(failure)),
+            Message::Call(request, call) => {
+                self.requests.take(request, ClipRequest::Call(call), length)
+            }
+            Message::ListClips(request) => self.requests.take(request, ClipRequest::List, length),
+            Message::Data(request, data) => {
+                self.requests.take(request, ClipRequest::Data(data), length)
+            }
             Message::Log(level, message) => shared.log.push(level, Origin::Ipc, &message),
             Message::Register(manifest) => return self.register(manifest),
         }
@@ -133,7 +137,7 @@ impl Reader {
         };
         if let Some(wrong) = wrong {
             let message = format!("clip \"{}\" was stopped: {wrong}", shared.alias());
-            shared.condemn(Code::Unavailable, Wish::AtOnce, message);
+            shared.set_fatal(Code::Unavailable, Shutdown::Immediate, message);
             return false;
         }
         let manifest = manifest.and_then(|manifest| serde_json::from_str(manifest.get()).ok());
@@ -151,9 +155,9 @@ impl Reader {
             };
             chunk = back;
             self.shared.paused.store(true, Ordering::Relaxed);
-            let patient = self.wait(&call, room).await;
+            let may_retry = self.wait(&call, room).await;
             self.shared.paused.store(false, Ordering::Relaxed);
-            if !patient {
+            if !may_retry {
                 return self.shared.overflow(&call);
             }
         }
@@ -161,17 +165,17 @@ impl Reader {
 
     /// Waits until `call` may have been read: as long as it takes if nobody else is there, else for as long as others can
     /// be asked to. Whether to try again.
-    async fn wait(&self, call: &Call, room: Notified<'_>) -> bool {
+    async fn wait(&self, call: &ClipCall, room: Notified<'_>) -> bool {
         if self.shared.is_alone(call) {
             room.await;
             return true;
         }
-        let patience = call.patience();
-        if patience.is_zero() {
+        let stall_left = call.stall_left();
+        if stall_left.is_zero() {
             return false;
         }
         let since = Instant::now();
-        let _ = tokio::time::timeout(patience, room).await;
+        let _ = tokio::time::timeout(stall_left, room).await;
         call.stall(since.elapsed());
         true
     }
@@ -194,7 +198,7 @@ impl Reader {
             self.junk
         );
         self.shared
-            .condemn(Code::Unavailable, Wish::AtOnce, message);
+            .set_fatal(Code::Unavailable, Shutdown::Immediate, message);
         false
     }
 }

@@ -11,32 +11,36 @@ use tokio_util::sync::CancellationToken;
 use super::outbox::Outbox;
 use crate::codec::{self, CrossCall, Dialect, Request};
 use crate::data::DataRequest;
-use crate::shared::{Shared, Wish};
+use crate::shared::{SharedClip, Shutdown};
 use crate::{ClipError, Code};
 
 /// Serves the requests of one process.
 #[derive(Debug)]
 pub(super) struct Requests {
-    shared: Arc<Shared>,
+    shared: Arc<SharedClip>,
     outbox: Arc<Outbox>,
     /// As many are served at once.
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     /// Told when the process is gone and no answer is wanted any more.
     gone: CancellationToken,
 }
 
 /// What is asked.
 #[derive(Debug)]
-pub(super) enum Asked {
+pub(super) enum ClipRequest {
     Call(CrossCall),
     List,
     Data(Result<DataRequest, ClipError>),
 }
 
 impl Requests {
-    pub(super) fn new(shared: Arc<Shared>, outbox: Arc<Outbox>, gone: CancellationToken) -> Self {
+    pub(super) fn new(
+        shared: Arc<SharedClip>,
+        outbox: Arc<Outbox>,
+        gone: CancellationToken,
+    ) -> Self {
         Self {
-            places: Arc::new(Semaphore::new(shared.limits.requests)),
+            permits: Arc::new(Semaphore::new(shared.limits.requests)),
             shared,
             outbox,
             gone,
@@ -44,7 +48,7 @@ impl Requests {
     }
 
     /// Takes a request of `bytes` bytes. Does not wait.
-    pub(super) fn take(&self, request: Request, asked: Asked, bytes: usize) {
+    pub(super) fn take(&self, request: Request, asked: ClipRequest, bytes: usize) {
         let (count, total) = {
             let mut state = self.shared.state();
             state.requests += 1;
@@ -58,13 +62,13 @@ impl Requests {
                 self.shared.alias()
             );
             self.shared
-                .condemn(Code::ResourceExhausted, Wish::AtOnce, message);
+                .set_fatal(Code::ResourceExhausted, Shutdown::Immediate, message);
         }
         let (shared, outbox) = (self.shared.clone(), self.outbox.clone());
-        let (places, gone) = (self.places.clone(), self.gone.clone());
+        let (permits, gone) = (self.permits.clone(), self.gone.clone());
         tokio::spawn(async move {
             let served = async {
-                let _place = places.acquire().await;
+                let _permit = permits.acquire().await;
                 let line = answer(&shared, &request, asked).await;
                 outbox
                     .push_within(line.into(), shared.limits.outgoing)
@@ -82,41 +86,45 @@ impl Requests {
     }
 }
 
-async fn answer(shared: &Shared, request: &Request, asked: Asked) -> Vec<u8> {
+async fn answer(shared: &SharedClip, request: &Request, asked: ClipRequest) -> Vec<u8> {
     let dialect = shared
         .state()
-        .verdict
-        .map_or(Dialect::Register, |verdict| verdict.dialect());
+        .detected_dialect
+        .map_or(Dialect::Register, |detected_dialect| {
+            detected_dialect.dialect()
+        });
     let from = shared.alias();
     let line = match asked {
-        Asked::Call(call) if call.clip.is_empty() => {
+        ClipRequest::Call(call) if call.clip.is_empty() => {
             let error = ClipError::invalid("clip is required");
             codec::answer_error(dialect, request, &error)
         }
-        Asked::Call(call) if call.command.is_empty() => {
+        ClipRequest::Call(call) if call.command.is_empty() => {
             let error = ClipError::invalid("command is required");
             codec::answer_error(dialect, request, &error)
         }
-        Asked::Call(call) => match ended(shared, shared.outward.invoke(from, call)).await {
-            Ok(output) => match codec::json(&output) {
-                Some(output) => codec::answer_output(dialect, request, output),
-                None => {
-                    let error = ClipError::new(Code::Internal, "the answer is not JSON");
-                    codec::answer_error(dialect, request, &error)
-                }
-            },
-            Err(error) => codec::answer_error(dialect, request, &error),
-        },
-        Asked::List => match ended(shared, shared.outward.list_clips(from)).await {
+        ClipRequest::Call(call) => {
+            match run_bounded(shared, shared.cross_calls.invoke(from, call)).await {
+                Ok(output) => match codec::json(&output) {
+                    Some(output) => codec::answer_output(dialect, request, output),
+                    None => {
+                        let error = ClipError::new(Code::Internal, "the answer is not JSON");
+                        codec::answer_error(dialect, request, &error)
+                    }
+                },
+                Err(error) => codec::answer_error(dialect, request, &error),
+            }
+        }
+        ClipRequest::List => match run_bounded(shared, shared.cross_calls.list_clips(from)).await {
             Ok(mut clips) => {
                 clips.sort_by(|left, right| left.name.cmp(&right.name));
                 codec::answer_list(request, &clips)
             }
             Err(error) => codec::answer_list_error(request, &error),
         },
-        Asked::Data(Err(error)) => codec::answer_data(request, &Err(error)),
-        Asked::Data(Ok(data)) => {
-            let answer = ended(shared, shared.outward.data(from, data)).await;
+        ClipRequest::Data(Err(error)) => codec::answer_data(request, &Err(error)),
+        ClipRequest::Data(Ok(data)) => {
+            let answer = run_bounded(shared, shared.cross_calls.data(from, data)).await;
             let line = codec::answer_data(request, &answer);
             if line.len() > shared.limits.line_out {
                 let error = too_long(shared, line.len());
@@ -131,7 +139,7 @@ async fn answer(shared: &Shared, request: &Request, asked: Asked) -> Vec<u8> {
     line
 }
 
-fn too_long(shared: &Shared, length: usize) -> ClipError {
+fn too_long(shared: &SharedClip, length: usize) -> ClipError {
     let message = format!(
         "the answer is {length} bytes long; a line for a clip may have {}. Files can be read in PINIX_DATA_DIR",
         shared.limits.line_out
@@ -140,8 +148,8 @@ fn too_long(shared: &Shared, length: usize) -> ClipError {
 }
 
 /// Whatever the owner of the clip does, there is an answer, and in time.
-async fn ended<T>(
-    shared: &Shared,
+async fn run_bounded<T>(
+    shared: &SharedClip,
     work: impl Future<Output = Result<T, ClipError>>,
 ) -> Result<T, ClipError> {
     let work = AssertUnwindSafe(work).catch_unwind();

@@ -18,14 +18,16 @@ use super::requests::Requests;
 use super::stderr::{self, LastLines};
 use crate::clip::{Issued, Status};
 use crate::logs::Level;
-use crate::shared::{End, Shared, Stage, Wish};
+use crate::shared::{ProcessEnd, ProcessStage, SharedClip, Shutdown};
 use crate::{ClipError, Code};
 
 /// How long the pipes of a process that is gone may stay open.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const PIPE_GRACE: Duration = Duration::from_secs(2);
+/// The shortest time until the next check of a process that is busy, in seconds. A check is cheap; this bounds its rate.
+const IDLE_CHECK_MIN: Duration = Duration::from_secs(2);
 
 /// Starts processes for as long as calls need them.
-pub(crate) async fn supervise(shared: Arc<Shared>) {
+pub(crate) async fn supervise(shared: Arc<SharedClip>) {
     while shared.is_wanted() {
         let start = shared.state().crashes.next_start(&shared.limits);
         if let Some(start) = start.filter(|start| Instant::now() < *start) {
@@ -39,8 +41,8 @@ pub(crate) async fn supervise(shared: Arc<Shared>) {
         }
         match launch::start(&shared).await {
             Ok(started) => {
-                let end = Watch::new(shared.clone(), started).run().await;
-                if end == End::Crashed {
+                let end = Supervisor::new(shared.clone(), started).run().await;
+                if end == ProcessEnd::Crashed {
                     let window = shared.limits.crash_window;
                     shared.state().crashes.add(Instant::now(), window);
                 }
@@ -48,7 +50,7 @@ pub(crate) async fn supervise(shared: Arc<Shared>) {
             Err(error) => {
                 shared.log.system(Level::Error, &error.message);
                 shared.set_status(Status::error(error.message.to_string()));
-                shared.settle(End::Crashed, &error);
+                shared.settle(ProcessEnd::Crashed, &error);
             }
         }
     }
@@ -56,22 +58,22 @@ pub(crate) async fn supervise(shared: Arc<Shared>) {
 
 /// How far the ending of a process has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Step {
-    Living,
+enum ShutdownStep {
+    Running,
     /// Its input is closed.
-    Closed,
+    StdinClosed,
     Terminated,
     Killed,
 }
 
 /// One process and all that belongs to it.
-struct Watch {
-    shared: Arc<Shared>,
+struct Supervisor {
+    shared: Arc<SharedClip>,
     running: Running,
     outbox: Arc<Outbox>,
     reader: JoinHandle<()>,
     /// Its output has come to an end.
-    silent: bool,
+    stdout_ended: bool,
     writer: JoinHandle<()>,
     stderr: JoinHandle<()>,
     last_lines: LastLines,
@@ -79,25 +81,25 @@ struct Watch {
     /// Keeps its token good.
     _token: Option<Issued>,
     started: Instant,
-    step: Step,
+    step: ShutdownStep,
     /// When the next step is due.
     due: Option<Instant>,
     exit: Option<Exit>,
     /// Why we had to end it.
-    doom: Option<ClipError>,
+    fatal: Option<ClipError>,
     /// It closed its output although it lived.
     closed_early: Option<ClipError>,
-    /// Whether we wished its end without any fault of its own.
-    wished: bool,
+    /// Whether we stop_requested its end without any fault of its own.
+    stop_requested: bool,
 }
 
-impl Watch {
-    fn new(shared: Arc<Shared>, started: Started) -> Self {
+impl Supervisor {
+    fn new(shared: Arc<SharedClip>, started: Started) -> Self {
         let outbox = Arc::new(Outbox::default());
         let gone = CancellationToken::new();
         {
             let mut state = shared.state();
-            state.stage = Stage::Starting;
+            state.stage = ProcessStage::Starting;
             state.progress = Instant::now();
             state.outbox = Some(outbox.clone());
         }
@@ -111,7 +113,7 @@ impl Watch {
         Self {
             running: started.running,
             reader: tokio::spawn(reader),
-            silent: false,
+            stdout_ended: false,
             writer: tokio::spawn(writer),
             stderr: tokio::spawn(stderr),
             last_lines,
@@ -120,22 +122,22 @@ impl Watch {
             gone,
             _token: started.token,
             started: Instant::now(),
-            step: Step::Living,
+            step: ShutdownStep::Running,
             due: None,
             exit: None,
-            doom: None,
+            fatal: None,
             closed_early: None,
-            wished: false,
+            stop_requested: false,
         }
     }
 
-    async fn run(mut self) -> End {
+    async fn run(mut self) -> ProcessEnd {
         while !self.is_over() {
-            let wake = self.attend(Instant::now());
+            let wake = self.check(Instant::now());
             let wake = wake.unwrap_or_else(|| Instant::now() + Duration::from_secs(3600));
             tokio::select! {
                 exit = self.running.wait(), if self.exit.is_none() => self.exited(exit),
-                _ = &mut self.reader, if !self.silent => self.fell_silent(),
+                _ = &mut self.reader, if !self.stdout_ended => self.stdout_closed(),
                 () = self.shared.work.notified() => {}
                 () = tokio::time::sleep_until(wake) => {}
             }
@@ -145,8 +147,8 @@ impl Watch {
 
     /// It has ended, and so has its output; or it will not end, whatever we do.
     fn is_over(&self) -> bool {
-        let out_of_time = self.step == Step::Killed && self.due.is_none();
-        self.exit.is_some() && self.silent || out_of_time
+        let out_of_time = self.step == ShutdownStep::Killed && self.due.is_none();
+        self.exit.is_some() && self.stdout_ended || out_of_time
     }
 
     fn exited(&mut self, exit: Exit) {
@@ -155,69 +157,76 @@ impl Watch {
         // What it started may hold its pipes, and is not wanted without it.
         self.running.kill();
         self.outbox.close();
-        self.due = Some(Instant::now() + LAST_WORDS);
+        self.due = Some(Instant::now() + PIPE_GRACE);
     }
 
     /// It closed its output: no answer can come any more.
-    fn fell_silent(&mut self) {
-        self.silent = true;
-        if self.exit.is_none() && self.step == Step::Living && self.shared.state().doom.is_none() {
+    fn stdout_closed(&mut self) {
+        self.stdout_ended = true;
+        if self.exit.is_none()
+            && self.step == ShutdownStep::Running
+            && self.shared.state().fatal.is_none()
+        {
             let message = format!("clip \"{}\" closed its output", self.shared.alias());
             self.closed_early = Some(ClipError::new(Code::Unavailable, message));
-            self.begin_end(Instant::now());
+            self.begin_shutdown(Instant::now());
         }
     }
 
-    fn begin_end(&mut self, now: Instant) {
-        self.shared.state().stage = Stage::Ending;
+    fn begin_shutdown(&mut self, now: Instant) {
+        self.shared.state().stage = ProcessStage::ShuttingDown;
         self.outbox.close();
         self.shared.room.notify_one();
-        self.step = Step::Closed;
-        self.due = Some(now + self.shared.limits.ending);
+        self.step = ShutdownStep::StdinClosed;
+        self.due = Some(now + self.shared.limits.shutdown_time);
     }
 
     /// Looks after everything that time or others have made necessary; when to look again.
-    fn attend(&mut self, now: Instant) -> Option<Instant> {
+    fn check(&mut self, now: Instant) -> Option<Instant> {
         let mut wake = self.shared.expire(now);
         let mut earlier = |other: Option<Instant>| {
             wake = wake.into_iter().chain(other).min();
         };
-        earlier(self.shared.attend_start(self.started, now));
-        let (doom, wish, deaf) = {
+        earlier(self.shared.check_start(self.started, now));
+        let (fatal, shutdown_requested, stdin_closed) = {
             let mut state = self.shared.state();
-            let wish = if state.retired.is_some() {
-                Wish::Gently
+            let shutdown_requested = if state.retired.is_some() {
+                Shutdown::Graceful
             } else {
-                Wish::None
+                Shutdown::None
             };
-            (state.doom.take(), state.wish.max(wish), state.deaf)
+            (
+                state.fatal.take(),
+                state.shutdown_requested.max(shutdown_requested),
+                state.stdin_closed,
+            )
         };
-        if let Some(doom) = doom {
-            self.shared.log.system(Level::Error, &doom.error.message);
-            self.shared.fail_all(&doom.error);
-            self.doom.get_or_insert(doom.error);
-            match doom.manner {
-                Wish::AtOnce => self.kill(now),
+        if let Some(fatal) = fatal {
+            self.shared.log.system(Level::Error, &fatal.error.message);
+            self.shared.fail_all(&fatal.error);
+            self.fatal.get_or_insert(fatal.error);
+            match fatal.shutdown {
+                Shutdown::Immediate => self.kill(now),
                 _ => self.terminate(now),
             }
         }
-        match wish {
-            Wish::AtOnce if self.step < Step::Killed => {
-                self.wished = true;
+        match shutdown_requested {
+            Shutdown::Immediate if self.step < ShutdownStep::Killed => {
+                self.stop_requested = true;
                 let error = self.stopped();
                 self.shared.fail_all(&error);
                 self.kill(now);
             }
-            Wish::Gently if self.step == Step::Living && self.exit.is_none() => {
-                self.wished = true;
-                self.begin_end(now);
+            Shutdown::Graceful if self.step == ShutdownStep::Running && self.exit.is_none() => {
+                self.stop_requested = true;
+                self.begin_shutdown(now);
             }
             _ => {}
         }
-        if deaf && self.step == Step::Living && self.exit.is_none() {
-            self.begin_end(now);
+        if stdin_closed && self.step == ShutdownStep::Running && self.exit.is_none() {
+            self.begin_shutdown(now);
         }
-        earlier(self.attend_idle(now));
+        earlier(self.check_idle(now));
         if self.due.is_some_and(|due| due <= now) {
             self.next_step(now);
         }
@@ -225,24 +234,24 @@ impl Watch {
         wake
     }
 
-    fn attend_idle(&mut self, now: Instant) -> Option<Instant> {
+    fn check_idle(&mut self, now: Instant) -> Option<Instant> {
         let state = self.shared.state();
         let limit = if state.stale {
             Duration::ZERO
         } else {
             self.shared.limits.idle?
         };
-        if state.stage != Stage::Ready || state.exited || !state.is_idle() {
+        if state.stage != ProcessStage::Ready || state.exited || !state.is_idle() {
             // A call in progress ends one day, and then somebody must look at the clock.
-            return Some(now + limit.max(LAST_WORDS));
+            return Some(now + limit.max(IDLE_CHECK_MIN));
         }
         let until = state.idle_since + limit;
         drop(state);
         if until > now {
             return Some(until);
         }
-        self.wished = true;
-        self.begin_end(now);
+        self.stop_requested = true;
+        self.begin_shutdown(now);
         None
     }
 
@@ -252,32 +261,32 @@ impl Watch {
             if !self.shared.paused.load(Ordering::Relaxed) {
                 self.reader.abort();
             }
-            self.due = Some(now + LAST_WORDS);
+            self.due = Some(now + PIPE_GRACE);
             return;
         }
         match self.step {
-            Step::Living | Step::Closed => self.terminate(now),
-            Step::Terminated => self.kill(now),
-            Step::Killed => self.due = None,
+            ShutdownStep::Running | ShutdownStep::StdinClosed => self.terminate(now),
+            ShutdownStep::Terminated => self.kill(now),
+            ShutdownStep::Killed => self.due = None,
         }
     }
 
     fn terminate(&mut self, now: Instant) {
-        if self.exit.is_none() && self.step < Step::Terminated {
+        if self.exit.is_none() && self.step < ShutdownStep::Terminated {
             self.outbox.close();
             // Not yet reaped as far as we know, so the number is still its own.
             let _ = kill(Pid::from_raw(-self.running.pid()), Signal::SIGTERM);
-            self.step = Step::Terminated;
-            self.due = Some(now + self.shared.limits.ending);
+            self.step = ShutdownStep::Terminated;
+            self.due = Some(now + self.shared.limits.shutdown_time);
         }
     }
 
     fn kill(&mut self, now: Instant) {
-        if self.step < Step::Killed {
+        if self.step < ShutdownStep::Killed {
             self.outbox.close();
             self.running.kill();
-            self.step = Step::Killed;
-            self.due = Some(now + self.shared.limits.ending);
+            self.step = ShutdownStep::Killed;
+            self.due = Some(now + self.shared.limits.shutdown_time);
         }
     }
 
@@ -286,41 +295,41 @@ impl Watch {
         ClipError::new(Code::Unavailable, message)
     }
 
-    /// All is over: what is left of the calls is settled and the world is told.
-    async fn close(mut self) -> End {
+    /// All is over: what is left of the calls is settled and the world is described.
+    async fn close(mut self) -> ProcessEnd {
         self.gone.cancel();
         self.reader.abort();
         self.writer.abort();
-        let _ = tokio::time::timeout(LAST_WORDS, &mut self.stderr).await;
+        let _ = tokio::time::timeout(PIPE_GRACE, &mut self.stderr).await;
         self.stderr.abort();
         let alias = self.shared.alias();
-        let (end, error, status) = match (&self.doom, self.exit) {
-            (Some(doom), _) => (
-                End::Crashed,
-                doom.clone(),
-                Status::error(doom.message.to_string()),
+        let (end, error, status) = match (&self.fatal, self.exit) {
+            (Some(fatal), _) => (
+                ProcessEnd::Crashed,
+                fatal.clone(),
+                Status::error(fatal.message.to_string()),
             ),
             (None, Some(Exit::Code(0))) => {
                 let message = format!("clip \"{alias}\" ended without answering");
                 let error = ClipError::new(Code::Unavailable, message);
-                (End::InPeace, error, Status::sleeping())
+                (ProcessEnd::Clean, error, Status::sleeping())
             }
             // Ended by our signal, that is; a code other than 0 is its own doing.
-            (None, exit) if self.wished && !matches!(exit, Some(Exit::Code(_))) => {
-                (End::Stopped, self.stopped(), Status::sleeping())
+            (None, exit) if self.stop_requested && !matches!(exit, Some(Exit::Code(_))) => {
+                (ProcessEnd::Stopped, self.stopped(), Status::sleeping())
             }
             // The signal was ours.
             (None, Some(Exit::Signal(_))) if let Some(early) = self.closed_early.clone() => {
                 let status = Status::error(early.message.to_string());
-                (End::Crashed, early, status)
+                (ProcessEnd::Crashed, early, status)
             }
             (None, exit) => {
                 let message = format!("clip process crashed: {}", reason(exit));
                 self.shared.log.system(Level::Error, &message);
                 // Why it crashed is in its last lines, if anywhere.
-                let told = format!("{message}{}", self.last_lines.text());
-                let error = ClipError::new(Code::Unavailable, told);
-                (End::Crashed, error, Status::error(message))
+                let described = format!("{message}{}", self.last_lines.text());
+                let error = ClipError::new(Code::Unavailable, described);
+                (ProcessEnd::Crashed, error, Status::error(message))
             }
         };
         self.shared.set_status(status);

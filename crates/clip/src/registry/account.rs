@@ -1,6 +1,6 @@
 //! Accounts: who somebody is at a registry, or at another service that gives out tokens.
 //!
-//! One logs in with a name and a password, or by confirming a slip in a browser. What comes of it is a token; where that is kept
+//! One logs in with a name and a password, or by confirming a device_code in a browser. What comes of it is a token; where that is kept
 //! is for others to say.
 
 use std::time::Duration;
@@ -13,11 +13,11 @@ use super::{Address, address};
 use crate::clip::Token;
 use crate::{ClipError, Code};
 
-/// What a program calls itself that asks for a slip.
-const PROGRAM: &str = "pinix-cli";
-/// How often to ask whether a slip was confirmed, and for how long, where the service does not say.
-const INTERVAL: u64 = 5;
-const LASTS: u64 = 300;
+/// What a program calls itself that asks for a device_code.
+const CLIENT_ID: &str = "pinix-cli";
+/// How often to ask whether a device_code was confirmed, and for how long, where the service does not say.
+const DEFAULT_POLL_SECONDS: u64 = 5;
+const DEFAULT_EXPIRY_SECONDS: u64 = 300;
 
 /// A service with accounts.
 #[derive(Debug)]
@@ -39,9 +39,9 @@ pub struct Login {
     pub hub: Option<String>,
 }
 
-/// A slip to be confirmed in a browser.
+/// A device_code to be confirmed in a browser.
 #[derive(Debug)]
-pub struct Slip {
+pub struct DeviceCode {
     secret: String,
     /// The page to open.
     pub page: String,
@@ -50,10 +50,10 @@ pub struct Slip {
     /// How often to ask whether it was confirmed.
     pub interval: Duration,
     /// How long it can be.
-    pub lasts: Duration,
+    pub expires_in: Duration,
 }
 
-/// What became of a slip.
+/// What became of a device_code.
 #[derive(Debug)]
 pub enum Confirmation {
     /// Nothing yet.
@@ -85,60 +85,63 @@ impl Accounts {
         password: &str,
     ) -> Result<Option<Login>, ClipError> {
         let account = json!({"username": username, "email": email, "password": password});
-        let said = self.ask(&["auth", "register"], &account).await?;
-        Ok(Login::read(&said))
+        let reply = self.ask(&["auth", "register"], &account).await?;
+        Ok(Login::read(&reply))
     }
 
     /// Logs in with a password.
     pub async fn log_in(&self, username: &str, password: &str) -> Result<Login, ClipError> {
         let account = json!({"username": username, "password": password});
-        let said = self.ask(&["auth", "login"], &account).await?;
-        self.logged_in(&said)
+        let reply = self.ask(&["auth", "login"], &account).await?;
+        self.logged_in(&reply)
     }
 
     /// The name of the account that the token is for.
     pub async fn name(&self) -> Result<String, ClipError> {
         let url = address::segments(&self.base, &["auth", "whoami"])?;
-        let said = self.client.json(&url).await?;
-        match username(&said) {
-            "" => Err(self.nonsense("who this is")),
+        let reply = self.client.json(&url).await?;
+        match username(&reply) {
+            "" => Err(self.missing("who this is")),
             name => Ok(name.to_owned()),
         }
     }
 
-    /// Asks for a slip.
-    pub async fn slip(&self) -> Result<Slip, ClipError> {
-        let said = self
-            .ask(&["auth", "device", "code"], &json!({"client_id": PROGRAM}))
+    /// Asks for a device_code.
+    pub async fn device_code(&self) -> Result<DeviceCode, ClipError> {
+        let reply = self
+            .ask(
+                &["auth", "device", "code"],
+                &json!({"client_id": CLIENT_ID}),
+            )
             .await?;
         let seconds = |key: &str, otherwise: u64| {
-            let said = said.get(key).and_then(Value::as_u64);
-            Duration::from_secs(said.filter(|said| *said > 0).unwrap_or(otherwise))
+            let reply = reply.get(key).and_then(Value::as_u64);
+            Duration::from_secs(reply.filter(|reply| *reply > 0).unwrap_or(otherwise))
         };
-        let (secret, code) = (text(&said, "device_code"), text(&said, "user_code"));
-        let page = Url::parse(text(&said, "verification_url")).ok();
+        let (secret, code) = (text(&reply, "device_code"), text(&reply, "user_code"));
+        let page = Url::parse(text(&reply, "verification_url")).ok();
         let page = page.filter(|page| matches!(page.scheme(), "http" | "https"));
         let (Some(mut page), false) = (page, secret.is_empty()) else {
-            return Err(self.nonsense("where to confirm"));
+            return Err(self.missing("where to confirm"));
         };
         page.query_pairs_mut().append_pair("code", code);
-        Ok(Slip {
+        Ok(DeviceCode {
             secret: secret.to_owned(),
             page: page.into(),
             code: code.to_owned(),
-            interval: seconds("interval", INTERVAL),
-            lasts: seconds("expires_in", LASTS),
+            interval: seconds("interval", DEFAULT_POLL_SECONDS),
+            expires_in: seconds("expires_in", DEFAULT_EXPIRY_SECONDS),
         })
     }
 
-    /// Asks what became of a slip.
-    pub async fn confirmation(&self, slip: &Slip) -> Result<Confirmation, ClipError> {
-        let asked = json!({"device_code": slip.secret});
-        let said = self.ask(&["auth", "device", "poll"], &asked).await?;
-        match text(&said, "status") {
+    /// Asks what became of a device_code.
+    pub async fn confirmation(&self, device_code: &DeviceCode) -> Result<Confirmation, ClipError> {
+        let asked = json!({"device_code": device_code.secret});
+        let reply = self.ask(&["auth", "device", "poll"], &asked).await?;
+        match text(&reply, "status") {
             "pending" | "authorization_pending" => Ok(Confirmation::Pending),
             "expired" => Ok(Confirmation::Expired),
-            _ => self.logged_in(&said).map(Confirmation::Confirmed),
+            _ => self.logged_in(&reply).map(Confirmation::Confirmed),
         }
     }
 
@@ -147,25 +150,25 @@ impl Accounts {
         self.client.ask(&url, body).await
     }
 
-    fn logged_in(&self, said: &Value) -> Result<Login, ClipError> {
-        Login::read(said).ok_or_else(|| self.nonsense("a token"))
+    fn logged_in(&self, reply: &Value) -> Result<Login, ClipError> {
+        Login::read(reply).ok_or_else(|| self.missing("a token"))
     }
 
-    fn nonsense(&self, what: &str) -> ClipError {
+    fn missing(&self, what: &str) -> ClipError {
         let message = format!("{} answered without saying {what}", self.base);
         ClipError::new(Code::Unavailable, message)
     }
 }
 
 impl Login {
-    fn read(said: &Value) -> Option<Self> {
+    fn read(reply: &Value) -> Option<Self> {
         let filled = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-        let user = said.get("user").unwrap_or(&Value::Null);
+        let user = reply.get("user").unwrap_or(&Value::Null);
         Some(Self {
-            token: Token::new(filled(text(said, "token"))?),
-            username: username(said).to_owned(),
-            scope: filled(text(said, "scope")).or_else(|| filled(text(user, "scope"))),
-            hub: filled(text(said, "hub")),
+            token: Token::new(filled(text(reply, "token"))?),
+            username: username(reply).to_owned(),
+            scope: filled(text(reply, "scope")).or_else(|| filled(text(user, "scope"))),
+            hub: filled(text(reply, "hub")),
         })
     }
 }
@@ -175,9 +178,9 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
 }
 
 /// Services write it in one of two places.
-fn username(said: &Value) -> &str {
-    match text(said, "username") {
-        "" => text(said.get("user").unwrap_or(&Value::Null), "username"),
+fn username(reply: &Value) -> &str {
+    match text(reply, "username") {
+        "" => text(reply.get("user").unwrap_or(&Value::Null), "username"),
         name => name,
     }
 }

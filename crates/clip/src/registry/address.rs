@@ -10,7 +10,7 @@ use crate::{ClipError, Code};
 
 pub(super) const INDEX: &str = "index.json";
 
-/// Where a registry is. Displayed in the one spelling that is kept.
+/// Where a registry is. Displayed in the one line_dialect that is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
     /// A service: `https://registry.example`.

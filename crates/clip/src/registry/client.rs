@@ -18,16 +18,16 @@ use crate::clip::Token;
 use crate::install::MAX_ARCHIVE;
 use crate::{ClipError, Code};
 
-const CONNECT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a document may take, all in all.
-const DOCUMENT: Duration = Duration::from_secs(30);
+const DOCUMENT_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long an archive may take, all in all, and without a byte of it coming.
-const ARCHIVE: Duration = Duration::from_secs(900);
-const SILENCE: Duration = Duration::from_secs(30);
+const ARCHIVE_TIMEOUT: Duration = Duration::from_secs(900);
+const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_DOCUMENT: usize = 16 * 1024 * 1024;
 const MAX_REDIRECTS: usize = 5;
 /// So much of what a registry says about a failure is told.
-const TOLD: usize = 500;
+const SHOWN_CHARACTERS: usize = 500;
 
 /// Made when first needed.
 #[derive(Debug)]
@@ -52,12 +52,12 @@ impl Client {
     }
 
     async fn request(&self, method: Method, url: &Url) -> Result<RequestBuilder, ClipError> {
-        let is_near = url.scheme() == "http" && is_loopback(url);
+        let is_local = url.scheme() == "http" && is_loopback(url);
         let client = self
             .made
             .get_or_try_init(|| async move {
                 // Reading the system's certificates takes its time.
-                let built = tokio::task::spawn_blocking(move || build(is_near)).await;
+                let built = tokio::task::spawn_blocking(move || build(is_local)).await;
                 let built = built.map_err(|error| error.to_string()).flatten();
                 built.map_err(|error| {
                     let message = format!("HTTP could not be set up: {error}");
@@ -107,7 +107,7 @@ impl Client {
     ) -> Result<(), ClipError> {
         let request = self.request(Method::PUT, url).await?;
         let request = request.header(CONTENT_TYPE, content_type).body(body);
-        within(ARCHIVE, url, async {
+        within(ARCHIVE_TIMEOUT, url, async {
             answered(request, url).await.map(drop)
         })
         .await
@@ -127,7 +127,9 @@ impl Client {
                 .map_err(|error| ClipError::io(place.display(), &error))?;
             let mut parts = response.bytes_stream();
             let mut length = 0;
-            while let Some(part) = within(SILENCE, url, async { Ok(parts.next().await) }).await? {
+            while let Some(part) =
+                within(STALL_TIMEOUT, url, async { Ok(parts.next().await) }).await?
+            {
                 let part = part.map_err(|error| unreachable(url, &error))?;
                 length += part.len() as u64;
                 if length > MAX_ARCHIVE {
@@ -145,7 +147,7 @@ impl Client {
                 _ => Ok(()),
             }
         };
-        within(ARCHIVE, url, fetched).await
+        within(ARCHIVE_TIMEOUT, url, fetched).await
     }
 }
 
@@ -167,7 +169,7 @@ async fn document(request: RequestBuilder, url: &Url) -> Result<Value, ClipError
             ClipError::new(Code::Unavailable, format!("{url} is not JSON: {error}"))
         })
     };
-    within(DOCUMENT, url, asked).await
+    within(DOCUMENT_TIMEOUT, url, asked).await
 }
 
 async fn within<T>(
@@ -228,7 +230,11 @@ fn refusal(url: &Url, status: StatusCode, body: &[u8]) -> ClipError {
         let error = said.get("error")?;
         error.as_str().or_else(|| error.get("message")?.as_str())
     });
-    let said: String = said.unwrap_or_default().chars().take(TOLD).collect();
+    let said: String = said
+        .unwrap_or_default()
+        .chars()
+        .take(SHOWN_CHARACTERS)
+        .collect();
     let colon = if said.is_empty() { "" } else { ": " };
     ClipError::new(code, format!("{url} answered {status}{colon}{said}"))
 }
@@ -241,17 +247,17 @@ fn unreachable(url: &Url, error: &reqwest::Error) -> ClipError {
     ClipError::new(Code::Unavailable, format!("{url} cannot be read: {cause}"))
 }
 
-fn build(is_near: bool) -> Result<reqwest::Client, String> {
+fn build(is_local: bool) -> Result<reqwest::Client, String> {
     install_crypto();
     let builder = ClientBuilder::new()
         .user_agent(concat!("pinion/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(CONNECT)
+        .connect_timeout(CONNECT_TIMEOUT)
         .redirect(safe_redirects())
         .referer(false)
         // Archives are checked and unpacked as they were sent.
         .no_gzip();
     // Nothing on this machine needs certificates or a proxy.
-    let builder = if is_near {
+    let builder = if is_local {
         builder.tls_certs_only([]).no_proxy()
     } else {
         builder

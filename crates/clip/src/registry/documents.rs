@@ -10,14 +10,14 @@ use crate::version;
 
 /// What a package is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum PackageKind {
     /// A program that can be run.
     Clip,
     /// The description of a clip that runs elsewhere.
     Edge,
 }
 
-impl Kind {
+impl PackageKind {
     /// Its name in documents.
     pub fn name(self) -> &'static str {
         match self {
@@ -43,7 +43,7 @@ pub struct Release {
     /// Which version.
     pub version: String,
     /// What it is.
-    pub kind: Kind,
+    pub kind: PackageKind,
     /// Why it should not be used any more; empty if it may be.
     pub deprecated: String,
     /// The checksum of its archive; empty if the registry does not say.
@@ -68,21 +68,24 @@ pub struct Found {
     /// Its category.
     pub domain: String,
     /// What it is.
-    pub kind: Kind,
+    pub kind: PackageKind,
 }
 
 /// A package with its tags and, as far as they were sent along, its versions.
 #[derive(Debug)]
 pub(super) struct PackageDocument {
     package: PackageName,
-    kind: Option<Kind>,
+    kind: Option<PackageKind>,
     pub(super) tags: BTreeMap<String, String>,
     pub(super) versions: BTreeMap<String, Value>,
 }
 
 impl PackageDocument {
     pub(super) fn read(package: &PackageName, value: &Value) -> Self {
-        let kind = value.get("type").and_then(Value::as_str).map(Kind::read);
+        let kind = value
+            .get("type")
+            .and_then(Value::as_str)
+            .map(PackageKind::read);
         let tags = object(any(value, &["dist_tags", "dist-tags"]));
         let versions = object(value.get("versions"));
         Self {
@@ -103,18 +106,21 @@ impl Release {
     pub(super) fn read(document: &PackageDocument, version: &str, entry: &Value) -> Option<Self> {
         let release = Self::of_version(document, version, entry);
         let is_enough = !release.checksum.is_empty()
-            || release.kind == Kind::Edge && entry.get("pinix").is_some();
+            || release.kind == PackageKind::Edge && entry.get("pinix").is_some();
         is_enough.then_some(release)
     }
 
     /// A version as its own document has it.
     pub(super) fn of_version(document: &PackageDocument, version: &str, entry: &Value) -> Self {
         let dist = entry.get("dist").unwrap_or(&Value::Null);
-        let kind = entry.get("type").and_then(Value::as_str).map(Kind::read);
+        let kind = entry
+            .get("type")
+            .and_then(Value::as_str)
+            .map(PackageKind::read);
         Self {
             package: document.package.clone(),
             version: version.to_owned(),
-            kind: kind.or(document.kind).unwrap_or(Kind::Clip),
+            kind: kind.or(document.kind).unwrap_or(PackageKind::Clip),
             deprecated: match entry.get("deprecated") {
                 Some(Value::Bool(true)) => "it is deprecated".to_owned(),
                 other => text(other),
@@ -136,7 +142,7 @@ pub(super) fn found(answer: &Value) -> Vec<Found> {
         version: text(item.get("version")),
         description: text(item.get("description")),
         domain: text(item.get("domain")),
-        kind: Kind::read(&text(item.get("type"))),
+        kind: PackageKind::read(&text(item.get("type"))),
     };
     items
         .map(item)
@@ -161,7 +167,7 @@ pub(super) fn search(index: &Value, search: &Search<'_>) -> Vec<Found> {
             version: latest.unwrap_or_default(),
             description: text(value.get("description")),
             domain: text(value.get("domain")),
-            kind: document.kind.unwrap_or(Kind::Clip),
+            kind: document.kind.unwrap_or(PackageKind::Clip),
         })
     });
     let fits = |found: &Found| {

@@ -4,23 +4,23 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::{Doom, Shared, State, Wish};
-use crate::call::{Call, CallError};
-use crate::codec::{self, Verdict};
+use super::{FatalError, ProcessState, SharedClip, Shutdown};
+use crate::call::{CallError, ClipCall};
+use crate::codec::{self, DetectedDialect};
 use crate::{ClipError, Code};
 
-impl Shared {
+impl SharedClip {
     /// Ends a call whose answer is not wanted any more; `expired` is when it passed its deadline, if it did.
     pub(super) fn give_up(
         &self,
-        state: &mut State,
-        call: &Call,
+        state: &mut ProcessState,
+        call: &ClipCall,
         expired: Option<Instant>,
         error: ClipError,
     ) {
         if state.pending.remove(&call.id).is_some() {
-            state.departed.add(&call.id, expired);
-            if state.verdict == Some(Verdict::Direct)
+            state.timed_out_calls.add(&call.id, expired);
+            if state.detected_dialect == Some(DetectedDialect::Direct)
                 && let Some(outbox) = &state.outbox
                 && outbox.bytes() < self.limits.outgoing
             {
@@ -49,7 +49,7 @@ impl Shared {
     pub(crate) fn expire(&self, now: Instant) -> Option<Instant> {
         let mut state = self.state();
         let calls = || state.pending.values().chain(&state.waiting);
-        let late: Vec<(Arc<Call>, Instant)> = calls()
+        let late: Vec<(Arc<ClipCall>, Instant)> = calls()
             .filter_map(|call| Some((call.clone(), call.deadline.filter(|at| *at <= now)?)))
             .collect();
         for (call, deadline) in &late {
@@ -61,15 +61,15 @@ impl Shared {
             self.room.notify_one();
         }
         let hung = self.hangs_at(&state);
-        if hung.is_some_and(|hung| hung <= now) && state.doom.is_none() {
+        if hung.is_some_and(|hung| hung <= now) && state.fatal.is_none() {
             let message = format!(
                 "clip \"{}\" was stopped: {} calls passed their deadline and were never answered",
                 self.alias(),
-                state.departed.late()
+                state.timed_out_calls.late()
             );
-            state.doom = Some(Doom {
+            state.fatal = Some(FatalError {
                 error: ClipError::new(Code::Unavailable, message),
-                manner: Wish::AtOnce,
+                shutdown: Shutdown::Immediate,
             });
         }
         let calls = state.pending.values().chain(&state.waiting);
@@ -85,8 +85,8 @@ impl Shared {
     ///
     /// A deadline is the choice of one caller and says nothing about the clip, so calls count long after theirs, and only while
     /// the process does nothing for other callers. Those that still wait for it are given much longer.
-    fn hangs_at(&self, state: &State) -> Option<Instant> {
-        let late = state.departed.late_since(self.limits.late_calls)?;
+    fn hangs_at(&self, state: &ProcessState) -> Option<Instant> {
+        let late = state.timed_out_calls.late_since(self.limits.late_calls)?;
         let silence = if state.pending.is_empty() {
             self.limits.late_time
         } else {

@@ -148,10 +148,10 @@ prop_compose! {
         operator in prop::sample::select(vec!["", "=", ">", ">=", "<", "<=", "~", "^"]),
         bound in numbers(),
         parts in 1..=3_usize,
-        spelling in prop::sample::select(vec!["", "v", " "]),
+        line_dialect in prop::sample::select(vec!["", "v", " "]),
         wild in any::<bool>(),
     ) -> (String, &'static str, Numbers, usize) {
-        let spelling = if operator.is_empty() && spelling == " " { "" } else { spelling };
+        let line_dialect = if operator.is_empty() && line_dialect == " " { "" } else { line_dialect };
         let written = match (parts, wild) {
             (1, false) => format!("{}", bound.0),
             (1, true) => format!("{}.x", bound.0),
@@ -159,7 +159,7 @@ prop_compose! {
             (2, true) => format!("{}.{}.*", bound.0, bound.1),
             _ => format!("{}.{}.{}", bound.0, bound.1, bound.2),
         };
-        (format!("{operator}{spelling}{written}"), operator, bound, parts)
+        (format!("{operator}{line_dialect}{written}"), operator, bound, parts)
     }
 }
 

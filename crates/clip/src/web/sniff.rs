@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 /// So many bytes are looked at.
-const LOOKED_AT: usize = 512;
+const SNIFFED_BYTES: usize = 512;
 const TEXT: &str = "text/plain; charset=utf-8";
 const HTML: &str = "text/html; charset=utf-8";
 
@@ -28,9 +28,9 @@ const SIGNATURES: &[(&[u8], &str)] = &[
 ];
 
 pub(super) fn file(file: &File) -> io::Result<&'static str> {
-    let mut start = [0; LOOKED_AT];
+    let mut start = [0; SNIFFED_BYTES];
     let mut filled = 0;
-    while filled < LOOKED_AT {
+    while filled < SNIFFED_BYTES {
         match file.read_at(&mut start[filled..], filled as u64) {
             Ok(0) => break,
             Ok(count) => filled += count,
@@ -67,7 +67,7 @@ fn bytes(start: &[u8]) -> &'static str {
     // A character may be cut by the end of what is looked at.
     let is_text = match std::str::from_utf8(start) {
         Ok(_) => true,
-        Err(error) => error.error_len().is_none() && start.len() == LOOKED_AT,
+        Err(error) => error.error_len().is_none() && start.len() == SNIFFED_BYTES,
     };
     let is_binary = |byte: &u8| matches!(byte, 0..=8 | 11 | 14..=26 | 28..=31);
     if is_text && !start.iter().any(is_binary) {
@@ -99,7 +99,7 @@ mod tests {
         ] {
             assert_eq!(bytes(start), kind, "{start:?}");
         }
-        let mut cut = vec![b'a'; LOOKED_AT - 1];
+        let mut cut = vec![b'a'; SNIFFED_BYTES - 1];
         cut.push(0xc3);
         assert_eq!(bytes(&cut), TEXT);
     }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use pinion_clip::logs::ClipLog;
 use pinion_clip::package::Package;
-use pinion_clip::{Clip, ClipConfig, Invocation, Nowhere};
+use pinion_clip::{Clip, ClipConfig, Invocation, NoCrossCalls};
 use serde_json::{Value, json};
 
 fn main() {
@@ -196,7 +196,11 @@ fn own(directory: &str) {
         let package = Package::read(directory.as_ref()).unwrap();
         let data = std::path::Path::new(directory).join("data");
         let config = ClipConfig::new("owned", package, data);
-        let clip = Clip::new(config, Arc::new(ClipLog::in_memory()), Arc::new(Nowhere));
+        let clip = Clip::new(
+            config,
+            Arc::new(ClipLog::in_memory()),
+            Arc::new(NoCrossCalls),
+        );
         let call = clip.invoke(Invocation::new("start", "{}")).unwrap();
         let output = call.output().await.unwrap();
         println!("{}", std::str::from_utf8(&output).unwrap());

@@ -15,7 +15,8 @@ use futures_util::StreamExt;
 use pinion_clip::logs::ClipLog;
 use pinion_clip::package::Package;
 use pinion_clip::{
-    CallError, ChunkStream, Clip, ClipConfig, ClipError, Invocation, Limits, Nowhere, Outward,
+    CallError, ChunkStream, Clip, ClipConfig, ClipError, CrossCalls, Invocation, Limits,
+    NoCrossCalls,
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -23,14 +24,14 @@ use tempfile::TempDir;
 pub const PROBE: &str = env!("CARGO_BIN_EXE_clip-probe");
 
 /// A clip's directory, and beside it the directory of its data.
-pub struct Place {
+pub struct TestClip {
     pub root: TempDir,
     pub limits: Limits,
-    pub outward: Arc<dyn Outward>,
+    pub cross_calls: Arc<dyn CrossCalls>,
     pub variables: Vec<(String, String)>,
 }
 
-impl Place {
+impl TestClip {
     /// An empty place.
     pub fn new() -> Self {
         static GUARDIAN: Once = Once::new();
@@ -43,7 +44,7 @@ impl Place {
         Self {
             root,
             limits: Limits::default(),
-            outward: Arc::new(Nowhere),
+            cross_calls: Arc::new(NoCrossCalls),
             variables: Vec::new(),
         }
     }
@@ -89,7 +90,7 @@ impl Place {
 
     pub fn clip(&self) -> Clip {
         let log = Arc::new(ClipLog::in_memory());
-        Clip::new(self.config(), log, self.outward.clone())
+        Clip::new(self.config(), log, self.cross_calls.clone())
     }
 }
 

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use pinion_clip::data::{DataAnswer, DataRequest, DataStore};
 use pinion_clip::manifest::Command;
-use pinion_clip::{Aggregate, CrossCall, Listing, Outward};
+use pinion_clip::{Aggregate, CrossCall, CrossCalls, Listing};
 use pinion_connect::Client;
 use pinion_proto::hub::{
     self as wire, ClipInfo, DataResponse, DataResult, InvokeRequest, InvokeResponse,
@@ -32,7 +32,7 @@ impl Abroad {
     }
 }
 
-impl Outward for Abroad {
+impl CrossCalls for Abroad {
     fn invoke<'a>(&'a self, _: &'a str, call: CrossCall) -> BoxFuture<'a, Result<Bytes, Failure>> {
         Box::pin(async move {
             let request = InvokeRequest {

@@ -13,7 +13,7 @@ use pinion_clip::data::{DataAnswer, DataOperation};
 use pinion_clip::logs::ClipLog;
 use pinion_clip::manifest::Manifest;
 use pinion_clip::web::{WebAnswer, WebRequest};
-use pinion_clip::{CallError, Snapshot, State, Status};
+use pinion_clip::{CallError, ClipState, Snapshot, Status};
 use pinion_proto::Text;
 use pinion_proto::hub::hub_message::Payload;
 use pinion_proto::hub::{DataCommand, GetClipWebCommand, InvokeCommand, InvokeInput};
@@ -59,7 +59,7 @@ impl RemoteClip {
     ) -> Self {
         let status = earlier.map_or_else(
             || Status {
-                state: State::Running,
+                state: ClipState::Running,
                 message: String::new(),
             },
             |it| it.snapshot.borrow().status.clone(),

@@ -268,7 +268,7 @@ impl Listening<'_> {
         if let Some(clip) = self.session.offered(&log.clip) {
             let lines = clip.own_log();
             match log.time {
-                Some(time) => lines.push_said(time, level, Origin::Provider, &log.message),
+                Some(time) => lines.push_with_time(time, level, Origin::Provider, &log.message),
                 None => lines.push(level, Origin::Provider, &log.message),
             }
         } else if log.clip.is_empty() {

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use jiff::Timestamp;
-use pinion_clip::{State, Status};
+use pinion_clip::{ClipState, Status};
 use pinion_connect::Codec;
 use pinion_proto::hub::provider_message::Payload;
 use pinion_proto::hub::{
@@ -155,9 +155,9 @@ fn registrations(
 
 fn status(changed: &ClipStatusChanged) -> Heard {
     let state = match changed.status {
-        ClipStatus::Sleeping => State::Sleeping,
-        ClipStatus::Error => State::Error,
-        _ => State::Running,
+        ClipStatus::Sleeping => ClipState::Sleeping,
+        ClipStatus::Error => ClipState::Error,
+        _ => ClipState::Running,
     };
     let status = Status {
         state,

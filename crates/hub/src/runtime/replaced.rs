@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use futures_util::Stream;
-use pinion_clip::{CallError, ChunkStream, made_way};
+use pinion_clip::{CallError, ChunkStream, is_being_replaced};
 
 use super::Installed;
 use crate::endpoint::{Answers, Call};
@@ -51,7 +51,7 @@ impl Stream for Answer {
             let item = ready!(Pin::new(stream).poll_next(context));
             match (&item, answer.retry.take()) {
                 (Some(Err(CallError::Unanswered(failure))), Some((clip, call)))
-                    if made_way(failure) =>
+                    if is_being_replaced(failure) =>
                 {
                     answer.stream = None;
                     answer.passed_on = Some(clip.pass_on(call));

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use pinion_access::Mode;
-use pinion_clip::{State, Status};
+use pinion_clip::{ClipState, Status};
 use pinion_connect::Protocol;
 use pinion_hub::JoinState;
 use pinion_status::Code;
@@ -72,7 +72,7 @@ fn changes_are_told() {
     let clip = |index: usize| hub.call("ListClips", "{}").1["clips"][index].clone();
     echo.snapshot.send_modify(|snapshot| {
         snapshot.status = Status {
-            state: State::Error,
+            state: ClipState::Error,
             message: "it broke".into(),
         };
     });

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use pinion_clip::logs::ClipLog;
 use pinion_clip::manifest::Manifest;
-use pinion_clip::{CallError, Snapshot, State, Status};
+use pinion_clip::{CallError, ClipState, Snapshot, Status};
 use pinion_hub::{
     Answers, Call, Endpoint, JoinOptions, JoinState, Joined, Limits, Offer, answered, join,
 };
@@ -33,7 +33,7 @@ impl Echo {
     pub fn new(version: &str) -> Arc<Self> {
         let snapshot = Snapshot {
             status: Status {
-                state: State::Running,
+                state: ClipState::Running,
                 message: String::new(),
             },
             manifest: manifest(version).into(),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use pinion_clip::State;
+use pinion_clip::ClipState;
 use pinion_clip::logs::{Level, Origin};
 use pinion_jsonl::{InputLine, Splitter};
 use pinion_process::{Exit, Running};
@@ -385,12 +385,12 @@ impl ProcessWatch {
             .end(Failure::new(Code::Unavailable, message.clone()));
         let reported = self.shared.reason().message.into_owned();
         if requested {
-            mount_status.set_status(State::Sleeping, String::new());
+            mount_status.set_status(ClipState::Sleeping, String::new());
         } else {
             mount_status
                 .log
                 .push(Level::Error, Origin::System, &reported);
-            mount_status.set_status(State::Error, reported);
+            mount_status.set_status(ClipState::Error, reported);
         }
         self.shared.exited.cancel();
     }

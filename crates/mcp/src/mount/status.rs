@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pinion_clip::logs::ClipLog;
 use pinion_clip::manifest::Manifest;
-use pinion_clip::{Snapshot, State};
+use pinion_clip::{ClipState, Snapshot};
 use tokio::sync::watch;
 
 use super::status;
@@ -25,7 +25,7 @@ impl MountStatus {
         });
         alias.clone_into(&mut manifest.name);
         let snapshot = Snapshot {
-            status: status(State::Sleeping, String::new()),
+            status: status(ClipState::Sleeping, String::new()),
             manifest: manifest.into(),
         };
         Self {
@@ -35,7 +35,7 @@ impl MountStatus {
         }
     }
 
-    pub(super) fn set_status(&self, state: State, message: String) {
+    pub(super) fn set_status(&self, state: ClipState, message: String) {
         self.snapshot
             .send_modify(|snapshot| snapshot.status = status(state, message));
     }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use pinion_access::Token;
 use pinion_access::client::{Credential, Credentials};
-use pinion_clip::registry::{Accounts, Address, Confirmation, Login, Slip};
+use pinion_clip::registry::{Accounts, Address, Confirmation, DeviceCode, Login};
 use pinion_status::Code;
 use tokio::time::Instant;
 
@@ -184,18 +184,20 @@ fn service(line: &Line) -> Result<Option<Address>, Failure> {
 
 /// Shows where to confirm, and waits for it.
 async fn confirmed(accounts: &Accounts) -> Result<Login, Failure> {
-    let slip = accounts.slip().await.map_err(failed)?;
-    eprintln!("Open this page to log in: {}", plain(&slip.page));
-    if !slip.code.is_empty() {
-        eprintln!("It shows the code {}.", plain(&slip.code));
+    let device_code = accounts.device_code().await.map_err(failed)?;
+    eprintln!("Open this page to log in: {}", plain(&device_code.page));
+    if !device_code.code.is_empty() {
+        eprintln!("It shows the code {}.", plain(&device_code.code));
     }
-    let Slip {
-        interval, lasts, ..
-    } = slip;
-    let end = Instant::now() + lasts;
+    let DeviceCode {
+        interval,
+        expires_in,
+        ..
+    } = device_code;
+    let end = Instant::now() + expires_in;
     while Instant::now() + interval <= end {
         tokio::time::sleep(interval).await;
-        match accounts.confirmation(&slip).await {
+        match accounts.confirmation(&device_code).await {
             Ok(Confirmation::Pending) => {}
             Ok(Confirmation::Confirmed(login)) => return Ok(login),
             Ok(Confirmation::Expired) => break,

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use pinion_access::client::{ClientConfig, Credentials};
 use pinion_clip::install::Library;
-use pinion_clip::registry::{Address, Kind, Registry, Search};
+use pinion_clip::registry::{Address, PackageKind, Registry, Search};
 use pinion_clip::source::PackageName;
 use pinion_clip::{Programs, Token};
 
@@ -133,8 +133,8 @@ fn search(line: &Line) -> Result<ExitCode, Failure> {
     let words = line.words.join(" ");
     let kind = match line.value("--type") {
         None => None,
-        Some("clip") => Some(Kind::Clip),
-        Some("edge-clip") => Some(Kind::Edge),
+        Some("clip") => Some(PackageKind::Clip),
+        Some("edge-clip") => Some(PackageKind::Edge),
         Some(other) => {
             return Err(line.wrong(&format!("--type is clip or edge-clip, not {other:?}")));
         }

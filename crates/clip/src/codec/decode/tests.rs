@@ -51,7 +51,7 @@ fn both_dialects_mean_the_same() {
         );
         assert_eq!(
             (left_spelling, right_spelling),
-            (Spelling::Register, Spelling::Direct)
+            (LineDialect::Register, LineDialect::Direct)
         );
     }
 }
@@ -212,7 +212,7 @@ proptest! {
 }
 
 /// What a line means when every byte of it is looked at.
-fn thorough(line: &Bytes) -> Result<(Message, Spelling), Junk> {
+fn thorough(line: &Bytes) -> Result<(Message, LineDialect), Junk> {
     understand(line, &|raw| part(line, raw.get().as_bytes()))
 }
 

@@ -57,18 +57,18 @@ fn long_lines_are_read_into_the_same_buffers_again_and_again() {
     let mut lines = Lines::new(LIMIT);
     lines.enlarge();
     let mut seen = std::collections::HashSet::new();
-    let text = "x".repeat(COPIED * 2) + "\n";
+    let text = "x".repeat(COPY_BELOW * 2) + "\n";
     for _ in 0..100 {
         // Whoever takes the lines is one behind.
         let mut held = None;
         for cut in read(&mut lines, text.repeat(5).as_bytes(), &[LARGE]) {
-            assert_eq!(cut.as_ref().map(Bytes::len), Ok(COPIED * 2));
+            assert_eq!(cut.as_ref().map(Bytes::len), Ok(COPY_BELOW * 2));
             held = cut.ok();
         }
         seen.insert(lines.unfinished.as_ptr().addr() / LARGE);
         drop(held);
     }
-    assert!(lines.aside.len() <= 3, "{} buffers", lines.aside.len());
+    assert!(lines.spare.len() <= 3, "{} buffers", lines.spare.len());
     assert!(seen.len() <= 8, "{} places", seen.len());
 }
 
@@ -76,29 +76,29 @@ fn long_lines_are_read_into_the_same_buffers_again_and_again() {
 fn lines_that_are_held_stay_as_they_are() {
     let mut lines = Lines::new(LIMIT);
     let text: Vec<String> = (0..60)
-        .map(|number| format!("{number}-").repeat(COPIED / 2))
+        .map(|number| format!("{number}-").repeat(COPY_BELOW / 2))
         .collect();
     let cut = read(&mut lines, text.join("\n").as_bytes(), &[LARGE, 17, SMALL]);
     let expected: Vec<_> = text.iter().map(|text| line(text)).collect();
     assert_eq!(cut.len(), expected.len());
     assert!(cut == expected);
-    assert!(lines.aside.len() <= ASIDE);
+    assert!(lines.spare.len() <= SPARE_BUFFERS);
 }
 
 #[test]
 fn who_has_nothing_to_read_holds_no_buffers() {
     let mut lines = Lines::new(LIMIT);
     lines.enlarge();
-    let text = ("x".repeat(COPIED) + "\n").repeat(40);
+    let text = ("x".repeat(COPY_BELOW) + "\n").repeat(40);
     drop(read(&mut lines, text.as_bytes(), &[LARGE]));
-    lines.rest();
-    assert_eq!((lines.aside.len(), lines.unfinished.capacity()), (0, 0));
+    lines.shrink();
+    assert_eq!((lines.spare.len(), lines.unfinished.capacity()), (0, 0));
 }
 
 proptest! {
     #[test]
     fn it_makes_no_difference_how_bytes_arrive(
-        lengths in proptest::collection::vec(prop_oneof![0usize..40, COPIED - 2..COPIED + 2, 0..SMALL * 3], 0..12),
+        lengths in proptest::collection::vec(prop_oneof![0usize..40, COPY_BELOW - 2..COPY_BELOW + 2, 0..SMALL * 3], 0..12),
         pieces in proptest::collection::vec(prop_oneof![1000usize..5000, SMALL - 1..SMALL + 2, Just(LARGE)], 1..6),
         large in any::<bool>(),
     ) {

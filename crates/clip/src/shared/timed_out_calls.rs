@@ -9,7 +9,7 @@ const REMEMBERED: usize = 1024;
 
 /// Calls that ended without their process being done with them.
 #[derive(Debug, Default)]
-pub(super) struct Departed {
+pub(super) struct TimedOutCalls {
     /// The key in `late` of each call, for those that passed their deadline.
     calls: HashMap<Box<str>, Option<u64>>,
     order: VecDeque<Box<str>>,
@@ -18,7 +18,7 @@ pub(super) struct Departed {
     next: u64,
 }
 
-impl Departed {
+impl TimedOutCalls {
     /// Remembers a call; `expired` is when it passed its deadline, if it did.
     pub(super) fn add(&mut self, id: &str, expired: Option<Instant>) {
         let key = expired.map(|when| {
@@ -64,23 +64,26 @@ mod tests {
 
     #[test]
     fn late_calls_count_from_their_deadline_until_they_are_answered() {
-        let mut departed = Departed::default();
+        let mut timed_out_calls = TimedOutCalls::default();
         let now = Instant::now();
         let after = |seconds| now + std::time::Duration::from_secs(seconds);
-        departed.add("cancelled", None);
+        timed_out_calls.add("cancelled", None);
         for (id, seconds) in [("a", 1), ("b", 2), ("c", 3)] {
-            departed.add(id, Some(after(seconds)));
+            timed_out_calls.add(id, Some(after(seconds)));
         }
-        assert_eq!(departed.late_since(3), Some(after(3)));
-        assert_eq!(departed.late_since(4), None);
-        departed.answered("a");
-        departed.answered("cancelled");
-        assert_eq!((departed.late(), departed.late_since(3)), (2, None));
+        assert_eq!(timed_out_calls.late_since(3), Some(after(3)));
+        assert_eq!(timed_out_calls.late_since(4), None);
+        timed_out_calls.answered("a");
+        timed_out_calls.answered("cancelled");
+        assert_eq!(
+            (timed_out_calls.late(), timed_out_calls.late_since(3)),
+            (2, None)
+        );
         for number in 0..REMEMBERED * 3 {
-            departed.add(&number.to_string(), Some(now));
+            timed_out_calls.add(&number.to_string(), Some(now));
         }
         assert_eq!(
-            (departed.calls.len(), departed.late()),
+            (timed_out_calls.calls.len(), timed_out_calls.late()),
             (REMEMBERED, REMEMBERED)
         );
     }

@@ -12,7 +12,7 @@ use crate::{ClipError, Code};
 /// The world as a clip sees it: other clips and data. Whoever owns the clips decides what is behind it.
 ///
 /// `from` is the alias of the asking clip. A future is dropped when its answer is no longer wanted.
-pub trait Outward: std::fmt::Debug + Send + Sync + 'static {
+pub trait CrossCalls: std::fmt::Debug + Send + Sync + 'static {
     /// Calls another clip and waits for its whole answer, which is JSON text; see [`crate::Aggregate`].
     fn invoke<'a>(
         &'a self,
@@ -71,9 +71,9 @@ impl From<&Manifest> for Listing {
 
 /// No world at all: every request is refused. For looking at a clip while it is installed.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Nowhere;
+pub struct NoCrossCalls;
 
-impl Outward for Nowhere {
+impl CrossCalls for NoCrossCalls {
     fn invoke<'a>(
         &'a self,
         _: &'a str,

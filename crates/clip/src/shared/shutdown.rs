@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::departed::Departed;
-use super::{Doom, Shared, Stage, Wish};
-use crate::call::{Call, CallError};
+use super::timed_out_calls::TimedOutCalls;
+use super::{FatalError, ProcessStage, SharedClip, Shutdown};
+use crate::call::{CallError, ClipCall};
 use crate::limits::Limits;
 use crate::{ClipError, Code};
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum ProcessEnd {
     /// By itself, with code 0.
-    InPeace,
+    Clean,
     /// Because we wished it to.
     Stopped,
     /// In any other way.
@@ -48,20 +48,20 @@ impl Crashes {
     }
 }
 
-impl Shared {
+impl SharedClip {
     /// The process shall end once it has nothing to do.
     pub(crate) fn renew(&self) {
         let mut state = self.state();
-        state.stale = state.stage != Stage::Asleep;
+        state.stale = state.stage != ProcessStage::Asleep;
         drop(state);
         self.work.notify_one();
     }
 
     /// The process must end. The first reason counts.
-    pub(crate) fn condemn(&self, code: Code, manner: Wish, message: String) {
-        self.state().doom.get_or_insert(Doom {
+    pub(crate) fn set_fatal(&self, code: Code, shutdown: Shutdown, message: String) {
+        self.state().fatal.get_or_insert(FatalError {
             error: ClipError::new(code, message),
-            manner,
+            shutdown,
         });
         self.work.notify_one();
     }
@@ -70,7 +70,7 @@ impl Shared {
     pub(crate) fn fail_all(&self, error: &ClipError) {
         let mut state = self.state();
         let ready = state.was_ready;
-        state.stage = Stage::Ending;
+        state.stage = ProcessStage::ShuttingDown;
         let pending = std::mem::take(&mut state.pending);
         let waiting = if ready {
             VecDeque::new()
@@ -86,21 +86,21 @@ impl Shared {
     }
 
     /// The process is gone: calls it never touched are kept for the next one if it left in peace, the rest end.
-    pub(crate) fn settle(&self, end: End, error: &ClipError) {
+    pub(crate) fn settle(&self, end: ProcessEnd, error: &ClipError) {
         let mut state = self.state();
-        let mut pending: Vec<Arc<Call>> =
+        let mut pending: Vec<Arc<ClipCall>> =
             std::mem::take(&mut state.pending).into_values().collect();
         pending.sort_by_key(|call| call.id.parse::<u64>().unwrap_or(u64::MAX));
         for call in pending.into_iter().rev() {
-            if end == End::InPeace && call.may_resend() {
+            if end == ProcessEnd::Clean && call.may_resend() {
                 state.waiting.push_front(call);
             } else {
                 call.finish(Err(CallError::Unanswered(error.clone())));
             }
         }
-        if !state.was_ready && end != End::Stopped {
+        if !state.was_ready && end != ProcessEnd::Stopped {
             state.waiting.retain(|call| {
-                let kept = end == End::InPeace && (call.resent() || call.may_resend());
+                let kept = end == ProcessEnd::Clean && (call.resent() || call.may_resend());
                 if !kept {
                     call.finish(Err(CallError::Unanswered(error.clone())));
                 }
@@ -108,18 +108,18 @@ impl Shared {
             });
         }
         state.fail_probes(error);
-        state.stage = Stage::Asleep;
+        state.stage = ProcessStage::Asleep;
         state.outbox = None;
         state.exited = false;
-        state.heard = false;
+        state.first_line_read = false;
         state.was_ready = false;
         state.registered = false;
-        state.doom = None;
-        state.deaf = false;
+        state.fatal = None;
+        state.stdin_closed = false;
         state.stale = false;
-        state.departed = Departed::default();
+        state.timed_out_calls = TimedOutCalls::default();
         if state.retired.is_none() {
-            state.wish = Wish::None;
+            state.shutdown_requested = Shutdown::None;
         }
         drop(state);
         self.over.notify_waiters();
@@ -149,17 +149,17 @@ impl Shared {
     /// Whether there is a process, or a task that may start one.
     pub(crate) fn is_alive(&self) -> bool {
         let state = self.state();
-        state.stage != Stage::Asleep || state.supervised
+        state.stage != ProcessStage::Asleep || state.supervised
     }
 
     /// Wishes for the end of the process; whether there is one.
-    pub(crate) fn stop(&self, wish: Wish) -> bool {
+    pub(crate) fn stop(&self, shutdown_requested: Shutdown) -> bool {
         let mut state = self.state();
-        state.wish = state.wish.max(wish);
-        let alive = state.stage != Stage::Asleep;
-        // Nobody would take back a wish about a process that is just being started.
+        state.shutdown_requested = state.shutdown_requested.max(shutdown_requested);
+        let alive = state.stage != ProcessStage::Asleep;
+        // Nobody would take back a shutdown_requested about a process that is just being started.
         if !alive && state.retired.is_none() {
-            state.wish = Wish::None;
+            state.shutdown_requested = Shutdown::None;
         }
         drop(state);
         self.work.notify_one();
@@ -168,7 +168,7 @@ impl Shared {
     }
 
     /// No more calls, ever. The first reason counts.
-    pub(crate) fn retire(&self, wish: Wish, why: ClipError) -> bool {
+    pub(crate) fn retire(&self, shutdown_requested: Shutdown, why: ClipError) -> bool {
         let (error, waiting) = {
             let mut state = self.state();
             let error = state.retired.get_or_insert(why).clone();
@@ -177,6 +177,6 @@ impl Shared {
         for call in waiting {
             call.finish(Err(CallError::Unanswered(error.clone())));
         }
-        self.stop(wish)
+        self.stop(shutdown_requested)
     }
 }

@@ -9,12 +9,12 @@ use crate::process::{self, Programs};
 use crate::source::Source;
 
 /// So many lines of a clip that could not be tried out are told.
-const LAST: usize = 5;
+const SHOWN_LINES: usize = 5;
 /// They are looked for among so many.
-const LOOKED_AT: usize = 50;
+const SEARCHED_LINES: usize = 50;
 
 /// The same about the source: where a package lies while it is looked at is nobody's business.
-pub(super) fn of_source(error: ClipError, staged: &Path, source: &Source) -> ClipError {
+pub(super) fn with_source(error: ClipError, staged: &Path, source: &Source) -> ClipError {
     let source = match source {
         Source::Local { path, .. } => path.display().to_string(),
         other => other.to_string(),
@@ -24,7 +24,7 @@ pub(super) fn of_source(error: ClipError, staged: &Path, source: &Source) -> Cli
 }
 
 /// Why a clip could not be tried out, with its last words and what it may need.
-pub(super) fn not_tried_out(
+pub(super) fn trial_failed(
     error: ClipError,
     log: &ClipLog,
     package: &Package,
@@ -32,10 +32,10 @@ pub(super) fn not_tried_out(
 ) -> ClipError {
     let mut message = error.message.into_owned();
     // What we said about it is in the message already.
-    let said = log.tail(LOOKED_AT);
+    let said = log.tail(SEARCHED_LINES);
     let said = said.iter().filter(|line| line.origin != Origin::System);
     let said: Vec<&str> = said.map(|line| &*line.message).collect();
-    let last = &said[said.len().saturating_sub(LAST)..];
+    let last = &said[said.len().saturating_sub(SHOWN_LINES)..];
     // A crash is reported with its last lines.
     if last.last().is_some_and(|line| !message.contains(line)) {
         message.push_str("; its last lines:");
