@@ -1,4 +1,4 @@
-//! One call: what was asked, what has come of it so far, and its one end.
+//! One call of a clip: the request, the unread parts of its answer, and its end.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -18,21 +18,21 @@ use crate::output::Aggregate;
 use crate::shared::SharedClip;
 use crate::{ClipError, Code};
 
-/// A call to a clip.
+/// A request to call a command of a clip.
 #[derive(Debug, Clone)]
 pub struct Invocation {
-    /// Which command, as the caller wrote it.
+    /// The name of the command, as the caller wrote it.
     pub command: String,
-    /// Its input, JSON text that is passed on as it is; none at all means `{}`.
+    /// The input as JSON text, passed on unchanged; empty means `{}`.
     pub input: Bytes,
-    /// Until when an answer is wanted.
+    /// The time after which the call fails with `deadline_exceeded`.
     pub deadline: Option<Instant>,
-    /// Told when the answer is no longer wanted. Dropping the answer says the same.
+    /// Cancels the call. Dropping the answer does the same.
     pub cancel: Option<CancellationToken>,
 }
 
 impl Invocation {
-    /// A call without a deadline.
+    /// Creates a call without a deadline.
     pub fn new(command: impl Into<String>, input: impl Into<Bytes>) -> Self {
         Self {
             command: command.into(),
@@ -43,25 +43,24 @@ impl Invocation {
     }
 }
 
-/// Why a call failed, and who says so.
+/// The failure of a call, and where it comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallError {
-    /// The clip answered with it.
+    /// The clip answered with this error.
     Answered(ClipError),
-    /// There was no answer, or not all of it: the clip could not be started, ended, was too late or too slow, or nobody
-    /// wanted the answer any more.
+    /// The answer is missing or incomplete: the clip could not be started, exited, or was too late, or the caller was
+    /// too slow or cancelled the call.
     Unanswered(ClipError),
 }
 
 impl CallError {
-    /// What went wrong.
     pub fn failure(&self) -> &ClipError {
         match self {
             Self::Answered(failure) | Self::Unanswered(failure) => failure,
         }
     }
 
-    /// What went wrong, whoever says so.
+    /// Returns the failure, whichever side reported it.
     pub fn into_failure(self) -> ClipError {
         match self {
             Self::Answered(failure) | Self::Unanswered(failure) => failure,
@@ -83,15 +82,15 @@ impl From<CallError> for ClipError {
     }
 }
 
-/// A call on its way.
+/// A call that was accepted, until its answer is read.
 #[derive(Debug)]
 pub(crate) struct ClipCall {
     pub(crate) id: Box<str>,
-    /// The line that asks it.
+    /// The line that is written to the process.
     pub(crate) line: Bytes,
     pub(crate) deadline: Option<Instant>,
     limits: Arc<Limits>,
-    /// Bytes of all answers of the clip that wait to be read.
+    /// Unread bytes of all answers of the clip.
     unread: Arc<AtomicUsize>,
     progress: Mutex<Progress>,
 }
@@ -102,18 +101,18 @@ struct Progress {
     bytes: usize,
     /// Set once.
     end: Option<Result<(), CallError>>,
-    /// Something has come for it from the process.
+    /// The process has sent a part of the answer.
     touched: bool,
-    /// It was sent a second time, or ought to be.
+    /// The call was sent a second time, or the only permission to do so was given.
     resent: bool,
-    /// How long others have waited for it to be read.
+    /// Total time that other calls have waited for this answer to be read.
     stalled: Duration,
-    /// Set when a part was refused: whoever has it is told once no more than this waits to be read.
+    /// Set when a part was refused. The reader is woken when no more than this amount is unread.
     refused: Option<Amount>,
     waker: Option<Waker>,
 }
 
-/// How much of an answer waits to be read.
+/// An amount of unread parts and bytes.
 #[derive(Debug, Clone, Copy)]
 struct Amount {
     chunks: usize,
@@ -121,7 +120,7 @@ struct Amount {
 }
 
 impl Progress {
-    /// Takes the next part; whether somebody is to be told that there is room.
+    /// Removes the next part. The flag is true if the reader waits for room and has it now.
     fn pop(&mut self) -> Option<(Bytes, bool)> {
         let chunk = self.chunks.pop_front()?;
         self.bytes -= chunk.len();
@@ -131,14 +130,14 @@ impl Progress {
     }
 }
 
-/// What became of a part of an answer.
+/// The result of adding a part to an answer.
 #[derive(Debug)]
 pub(crate) enum Push {
-    /// It waits to be read.
+    /// The part was added.
     Taken,
-    /// Too much waits to be read already; here it is again.
+    /// Too much is unread; the part is returned.
     Full(Bytes),
-    /// The call has ended; it is dropped.
+    /// The call has ended; the part is dropped.
     Over,
 }
 
@@ -164,8 +163,8 @@ impl ClipCall {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a part of the answer if there is room. A call that is alone with its process has less: what is read far ahead
-    /// of the caller is no longer at hand when it is wanted.
+    /// Adds a part of the answer if there is room. A call that is alone with its process has less room, because parts
+    /// that are read far ahead of the caller are no longer in the processor's caches when the caller reads them.
     pub(crate) fn push(&self, chunk: Bytes, is_alone: bool) -> Push {
         let limits = &self.limits;
         let most = if is_alone {
@@ -173,7 +172,7 @@ impl ClipCall {
         } else {
             limits.chunk_bytes
         };
-        // Callers that do not read must not fill the memory by their number.
+        // Many callers that do not read must not fill the memory together.
         let most = if self.unread.load(Ordering::Relaxed) < limits.unread {
             most
         } else {
@@ -189,7 +188,8 @@ impl ClipCall {
         let full = progress.chunks.len() >= limits.chunks
             || !progress.chunks.is_empty() && progress.bytes + length > most;
         if full {
-            // Others need any room there is; one that is alone goes on when there is room for many.
+            // With other calls waiting, any free room counts; a call that is alone continues when half of its room is
+            // free.
             let share = if is_alone { 2 } else { 1 };
             progress.refused = Some(Amount {
                 chunks: limits.chunks / share,
@@ -207,18 +207,18 @@ impl ClipCall {
         Push::Taken
     }
 
-    /// How long others may go on waiting for this call to be read.
+    /// Returns how much longer other calls wait for this answer to be read.
     pub(crate) fn stall_left(&self) -> Duration {
         let stalled = self.progress().stalled;
         self.limits.slow_reader_time.saturating_sub(stalled)
     }
 
-    /// Others have waited for it.
+    /// Adds to the time that other calls have waited for this answer.
     pub(crate) fn stall(&self, time: Duration) {
         self.progress().stalled += time;
     }
 
-    /// The last part of an answer, for which there is always room, and the end.
+    /// Adds the last part of an answer, for which there is always room, and ends the call.
     pub(crate) fn push_last(&self, chunk: Bytes) {
         let mut progress = self.progress();
         if progress.end.is_none() {
@@ -230,7 +230,7 @@ impl ClipCall {
         }
     }
 
-    /// Ends the call. Only the first end counts.
+    /// Ends the call. Only the first end takes effect.
     pub(crate) fn finish(&self, end: Result<(), CallError>) {
         let mut progress = self.progress();
         if progress.end.is_none() {
@@ -243,12 +243,12 @@ impl ClipCall {
         self.progress().end.is_some()
     }
 
-    /// Whether anything has come for it.
+    /// Reports whether the process has sent a part of the answer.
     pub(crate) fn touched(&self) -> bool {
         self.progress().touched
     }
 
-    /// Whether it may be sent again, which is said once.
+    /// Reports whether the call may be sent to another process. True at most once per call.
     pub(crate) fn may_resend(&self) -> bool {
         let mut progress = self.progress();
         let may = progress.end.is_none() && !progress.touched && !progress.resent;
@@ -278,7 +278,7 @@ fn wake(mut progress: MutexGuard<'_, Progress>) {
 
 /// The answer to a call: its outputs as JSON text, then the end. A failure is the last item.
 ///
-/// A command that does not stream gives one output. Dropping the stream cancels the call.
+/// A command that does not stream produces one output. Dropping the stream cancels the call.
 #[derive(Debug)]
 pub struct ChunkStream {
     call: Arc<ClipCall>,
@@ -301,12 +301,12 @@ impl ChunkStream {
         }
     }
 
-    /// The id of the call, as the clip sees it.
+    /// Returns the id of the call, as the clip sees it.
     pub fn id(&self) -> &str {
         &self.call.id
     }
 
-    /// Waits for the whole answer, as one output.
+    /// Waits for the whole answer and joins it to one output; see [`Aggregate`].
     pub async fn output(mut self) -> Result<Bytes, CallError> {
         use futures_util::StreamExt;
         let mut aggregate = Aggregate::default();
@@ -377,14 +377,19 @@ impl Drop for ChunkStream {
 mod tests {
     use super::*;
 
-    /// Fills a call until a part is refused: how many were taken, and how many must be read before somebody is told of room.
+    /// Fills a call until a part is refused. Returns the number of accepted parts, and the number of parts to read
+    /// until the reader is woken.
     fn taken_and_read(is_alone: bool, length: usize) -> (usize, usize) {
         let call = ClipCall::new("1".into(), Vec::new(), None, Arc::default(), Arc::default());
         let chunk = Bytes::from(vec![b'x'; length]);
         let push = || matches!(call.push(chunk.clone(), is_alone), Push::Taken);
         let taken = (0..).take_while(|_| push()).count();
-        let mut pops = (0..).map(|_| call.progress().pop().is_none_or(|(_, told)| told));
-        (taken, pops.position(|told| told).map_or(0, |pops| pops + 1))
+        let mut pops = (0..).map(|_| call.progress().pop().is_none_or(|(_, has_room)| has_room));
+        (
+            taken,
+            pops.position(|has_room| has_room)
+                .map_or(0, |pops| pops + 1),
+        )
     }
 
     #[test]

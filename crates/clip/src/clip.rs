@@ -1,4 +1,4 @@
-//! An installed clip: what it is, how it stands, and how it is called.
+//! An installed clip: its configuration, its status, and calls to it.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -21,44 +21,42 @@ use crate::shared::{SharedClip, Shutdown, Start};
 use crate::web::WebFiles;
 use crate::{ClipError, Code};
 
-/// The hub a clip is told about unless said otherwise.
+/// The address of the hub that a clip receives unless its configuration names another.
 pub const DEFAULT_HUB: &str = "http://127.0.0.1:9000";
 
-/// Everything that must be known to run a clip.
+/// The configuration of a clip.
 #[derive(Debug, Clone)]
 pub struct ClipConfig {
-    /// The alias it goes by.
     pub alias: String,
-    /// Its directory and what the files in it say.
+    /// The clip's directory and the contents of its `clip.json` and `package.json`.
     pub package: Package,
     /// The package it was installed from; empty if unknown.
     pub package_name: String,
     /// The version that was installed; empty if unknown.
     pub version: String,
-    /// What it said about itself when it last ran.
+    /// The manifest that the clip registered when it last ran.
     pub manifest: Option<Manifest>,
-    /// How it speaks, if that is known from earlier.
+    /// The dialect that an earlier process of this version spoke, if known.
     pub detected_dialect: Option<DetectedDialect>,
-    /// Where it keeps its data. Made if it is missing.
+    /// The directory of the clip's data. It is created if it is missing.
     pub data_directory: PathBuf,
-    /// The address of the hub it belongs to.
+    /// The address of the hub that the clip belongs to.
     pub hub_url: String,
-    /// Who gives its processes the tokens with which they may talk to that hub.
+    /// The issuer of the tokens with which the clip's processes authenticate to that hub.
     pub tokens: Option<Arc<dyn Tokens>>,
-    /// The secret its callers must know, if there is one.
+    /// The secret that callers must present, if there is one.
     pub secret: Option<CallSecret>,
-    /// Where the programs that run clips are.
+    /// The paths of the programs that run clips.
     pub programs: Programs,
-    /// Variables of our environment that it gets although they look like secrets.
+    /// Names of environment variables that the clip inherits although they look like secrets.
     pub pass: Vec<String>,
-    /// Variables it gets beside ours.
+    /// Variables that are set in addition to the inherited environment.
     pub variables: Vec<(OsString, OsString)>,
-    /// Its limits.
     pub limits: Limits,
 }
 
 impl ClipConfig {
-    /// A clip in `package`, with everything else as usual.
+    /// Returns the configuration of a clip in `package`, with defaults for everything else.
     pub fn new(
         alias: impl Into<String>,
         package: Package,
@@ -83,45 +81,44 @@ impl ClipConfig {
     }
 }
 
-/// How calls end that a clip did not begin with before it made way for another version.
+/// The end of the message of calls that a clip did not start because another version replaces it.
 const REPLACED: &str = "is being replaced by another version; try again";
 
-/// Whether a call failed for the only reason that its clip made way: then it was not begun with.
+/// Reports whether a call failed only because another version replaces its clip. Such a call was never started and can
+/// be repeated.
 pub fn is_being_replaced(failure: &ClipError) -> bool {
     failure.code == Code::Unavailable && failure.message.ends_with(REPLACED)
 }
 
-/// A token that does not show itself.
+/// A token whose `Debug` output hides it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
 impl Token {
-    /// Wraps a token.
     pub fn new(token: impl Into<String>) -> Self {
         Self(token.into())
     }
 
-    /// The token itself, for whoever shows it.
+    /// Returns the token in clear.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 }
 
-/// Gives each process of a clip a token of its own.
+/// Issues a separate token to each process of a clip.
 pub trait Tokens: fmt::Debug + Send + Sync {
-    /// A token for a process that is about to start.
+    /// Issues a token for a process that is about to start.
     fn issue(&self) -> Result<Issued, ClipError>;
 }
 
-/// A token, and what keeps it good.
+/// An issued token and the lease that makes it valid.
 pub struct Issued {
-    /// The token.
     pub token: Token,
-    /// Dropped when the process is gone.
+    /// Dropped when the process has ended, which ends the validity of the token.
     pub lease: Box<dyn Send + Sync>,
 }
 
-/// The same token for every process.
+/// Issues the same token to every process.
 impl Tokens for Token {
     fn issue(&self) -> Result<Issued, ClipError> {
         Ok(Issued {
@@ -143,23 +140,22 @@ impl fmt::Debug for Token {
     }
 }
 
-/// How a clip stands.
+/// The state of a clip's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClipState {
     /// There is no process; the next call starts one.
     Sleeping,
     /// There is a process that takes calls.
     Running,
-    /// The last process ended badly; the next call starts another.
+    /// The last process crashed or could not be started; the next call starts another.
     Error,
 }
 
-/// How a clip stands, and why.
+/// The state of a clip, and the reason for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
-    /// How.
     pub state: ClipState,
-    /// Why; empty unless something is wrong.
+    /// The reason; empty unless something is wrong.
     pub message: String,
 }
 
@@ -186,17 +182,15 @@ impl Status {
     }
 }
 
-/// What others see of a clip at one moment.
+/// The status and the manifest of a clip at one moment.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    /// How it stands.
     pub status: Status,
-    /// What it is and can do.
     pub manifest: Arc<Manifest>,
 }
 
 impl Snapshot {
-    /// Something that is there as long as the program is.
+    /// Returns the snapshot of a clip that always runs, such as one built into the hub.
     pub fn running(manifest: Arc<Manifest>) -> Self {
         Self {
             status: Status {
@@ -208,7 +202,7 @@ impl Snapshot {
     }
 }
 
-/// An installed clip. Its process is started by the first call and ends when the clip is dropped.
+/// An installed clip. The first call starts its process; dropping the clip ends it.
 #[derive(Debug)]
 pub struct Clip {
     shared: Arc<SharedClip>,
@@ -216,7 +210,7 @@ pub struct Clip {
 }
 
 impl Clip {
-    /// A clip that asks `cross_calls` for everything beyond itself. Starts nothing.
+    /// Creates a clip that reaches other clips and data through `cross_calls`. Starts nothing.
     pub fn new(config: ClipConfig, log: Arc<ClipLog>, cross_calls: Arc<dyn CrossCalls>) -> Self {
         let web = WebFiles::new(config.alias.clone(), &config.package);
         Self {
@@ -225,64 +219,62 @@ impl Clip {
         }
     }
 
-    /// The alias it goes by.
     pub fn alias(&self) -> &str {
         self.shared.alias()
     }
 
-    /// What its directory says about it.
+    /// Returns the contents of the clip's directory.
     pub fn package(&self) -> &Package {
         &self.shared.config.package
     }
 
-    /// What it is and can do, as far as that is known.
+    /// Returns the newest manifest: the registered one, else that of the package files.
     pub fn manifest(&self) -> Arc<Manifest> {
         self.shared.snapshot.borrow().manifest.clone()
     }
 
-    /// What it is and how it stands, at one moment.
+    /// Returns the manifest and the status at one moment.
     pub fn snapshot(&self) -> Snapshot {
         self.shared.snapshot.borrow().clone()
     }
 
-    /// How it stands.
     pub fn status(&self) -> Status {
         self.shared.snapshot.borrow().status.clone()
     }
 
-    /// Tells of every change of status or manifest.
+    /// Returns a receiver of every change of status or manifest.
     pub fn watch(&self) -> watch::Receiver<Snapshot> {
         self.shared.snapshot.subscribe()
     }
 
-    /// How it speaks, once that is known; worth keeping with the record of the installation.
+    /// Returns the dialect of the clip once it is known. Store it with the installation record, so that later processes
+    /// start faster.
     pub fn detected_dialect(&self) -> Option<DetectedDialect> {
         self.shared.state().detected_dialect
     }
 
-    /// Whether its callers must know a secret.
+    /// Reports whether callers must present a secret.
     pub fn is_token_protected(&self) -> bool {
         self.shared.config.secret.is_some()
     }
 
-    /// Whether a caller that gave this may call it. Nothing else here asks.
+    /// Checks the secret that a caller presented. [`Clip::invoke`] does not check it.
     pub fn check_secret(&self, given: Option<&str>) -> Result<(), ClipError> {
         secret::check(self.shared.config.secret.as_ref(), given)
     }
 
-    /// Its web pages.
     pub fn web(&self) -> &Arc<WebFiles> {
         &self.web
     }
 
-    /// Its log.
     pub fn logs(&self) -> Arc<ClipLog> {
         self.shared.log.clone()
     }
 
-    /// Calls a command. Must be called within a tokio runtime; returns at once.
+    /// Calls a command and returns at once. Must be called within a tokio runtime.
     ///
-    /// Input that is not JSON is refused here. Whether the command exists is for the clip to say, or for the caller to ask [`Manifest::accepts`].
+    /// Input that is not JSON is rejected here. Only the clip can decide whether the command exists;
+    /// [`Manifest::accepts`] checks the manifest.
     pub fn invoke(&self, invocation: Invocation) -> Result<ChunkStream, ClipError> {
         let id = self.shared.next_id();
         let input = match invocation.input.trim_ascii() {
@@ -309,7 +301,7 @@ impl Clip {
         Ok(ChunkStream::new(call, &self.shared, invocation.cancel))
     }
 
-    /// Starts the process, if there is none, and waits until it has said what it is.
+    /// Starts the process, if none runs, and waits until it has registered or is ready for calls.
     pub async fn inspect(&self) -> Result<Arc<Manifest>, ClipError> {
         let (ready, start) = self.shared.probe()?;
         self.begin(start);
@@ -325,8 +317,8 @@ impl Clip {
         }
     }
 
-    /// Ends the process and waits until it is gone: its input is closed, then it is asked to end, then killed. A later call
-    /// starts another.
+    /// Ends the process and waits until it has exited: closes its stdin, then sends SIGTERM, then kills it. A later
+    /// call starts another process.
     pub async fn stop(&self) {
         let over = self.shared.over.notified();
         tokio::pin!(over);
@@ -336,17 +328,19 @@ impl Clip {
         }
     }
 
-    /// Ends the process as soon as it has nothing to do, so that the next call starts one that reads its surroundings anew.
+    /// Ends the process as soon as it has no work, so that the next call starts one that reads its files and
+    /// environment again.
     pub fn renew(&self) {
         self.shared.renew();
     }
 
-    /// Stops the process and takes no more calls. What waits fails as if the clip were not there.
+    /// Stops the process and accepts no more calls. Waiting calls fail as if the clip did not exist.
     pub async fn retire(&self) {
         self.leave(ClipError::no_clip(self.alias())).await;
     }
 
-    /// The same for a clip that will be there again in a moment: what waits is told so.
+    /// Does the same as [`Clip::retire`] for a clip that another version replaces: waiting calls fail with an error for
+    /// which [`is_being_replaced`] is true.
     pub async fn retire_for_replacement(&self) {
         let message = format!("clip \"{}\" {REPLACED}", self.alias());
         self.leave(ClipError::new(Code::Unavailable, message)).await;
@@ -370,7 +364,7 @@ impl Clip {
         }
     }
 
-    /// Whether there is a process that takes calls.
+    /// Reports whether a process accepts calls.
     pub fn is_running(&self) -> bool {
         self.shared.snapshot.borrow().is_running()
     }

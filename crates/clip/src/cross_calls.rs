@@ -1,4 +1,4 @@
-//! What clips ask for beyond themselves, and where it goes.
+//! Requests of a clip that concern other clips or stored data.
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -9,9 +9,10 @@ use crate::data::{DataAnswer, DataRequest};
 use crate::manifest::{Command, Manifest};
 use crate::{ClipError, Code};
 
-/// The world as a clip sees it: other clips and data. Whoever owns the clips decides what is behind it.
+/// Answers the requests of clips for other clips and for data. The owner of the clips implements it and decides what
+/// each clip may reach.
 ///
-/// `from` is the alias of the asking clip. A future is dropped when its answer is no longer wanted.
+/// `from` is the alias of the requesting clip. A future is dropped when its answer is no longer needed.
 pub trait CrossCalls: std::fmt::Debug + Send + Sync + 'static {
     /// Calls another clip and waits for its whole answer, which is JSON text; see [`crate::Aggregate`].
     fn invoke<'a>(
@@ -20,10 +21,10 @@ pub trait CrossCalls: std::fmt::Debug + Send + Sync + 'static {
         call: CrossCall,
     ) -> BoxFuture<'a, Result<Bytes, ClipError>>;
 
-    /// The clips that `from` can see, by name.
+    /// Lists the clips that `from` may see.
     fn list_clips<'a>(&'a self, from: &'a str) -> BoxFuture<'a, Result<Vec<Listing>, ClipError>>;
 
-    /// Does something with a clip's data; without a `clip` in it, with that of `from`.
+    /// Performs an operation on a clip's data: on that of `from` if the request names no clip.
     fn data<'a>(
         &'a self,
         from: &'a str,
@@ -34,24 +35,21 @@ pub trait CrossCalls: std::fmt::Debug + Send + Sync + 'static {
 /// A clip as other clips see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Listing {
-    /// Its alias.
+    /// The alias.
     pub name: String,
-    /// Its package.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub package: String,
-    /// Its version.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub version: String,
-    /// Its category.
+    /// A category, in free words.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub domain: String,
-    /// What it is for.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// Hints how to use it.
+    /// Hints on how to use the clip, for agents.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub patterns: Vec<String>,
-    /// What it can do; never left out.
+    /// Serialized even if it is empty.
     pub commands: Vec<Command>,
 }
 
@@ -69,7 +67,7 @@ impl From<&Manifest> for Listing {
     }
 }
 
-/// No world at all: every request is refused. For looking at a clip while it is installed.
+/// Refuses every request. Used while a clip is run once for its installation.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoCrossCalls;
 

@@ -1,9 +1,10 @@
-//! Clips: small programs that speak lines of JSON on their standard input and output.
+//! Clips: small programs that exchange lines of JSON with a hub on their stdin and stdout.
 //!
-//! This crate runs them ([`Clip`]), understands both of their dialects ([`codec`]), knows what they say about themselves
-//! ([`manifest`]) and what is in their directories ([`package`]), keeps their files ([`data`]) and logs ([`logs`]), gives
-//! out their web pages ([`web`]), and puts them in place ([`install`]). Whom a clip may call, who may call it, and under which address the world sees it is left to
-//! the owner: everything a clip asks for beyond itself goes through [`CrossCalls`].
+//! This crate runs clips ([`Clip`]), encodes and decodes both of their dialects ([`codec`]), reads their manifests
+//! ([`manifest`]) and directories ([`package`]), stores their files ([`data`]) and logs ([`logs`]), serves their web
+//! pages ([`web`]), and installs them ([`install`]). The owner of the clips decides which clips a clip may call, who may
+//! call it, and under which address it is reachable: requests of a clip for other clips and for data go through
+//! [`CrossCalls`].
 //!
 //! ```no_run
 //! # async fn example(cross_calls: std::sync::Arc<dyn pinion_clip::CrossCalls>) -> Result<(), pinion_clip::ClipError> {

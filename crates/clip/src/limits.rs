@@ -1,59 +1,62 @@
-//! How much and how long: every limit of a clip's process in one place.
+//! The limits of a clip's process: numbers of calls, bytes and times.
 
 use std::time::Duration;
 
-/// The limits of one clip. The default is what the documentation says.
+/// The limits of one clip. The defaults are the numbers in `docs/clips.md`.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Calls a process has at once; more wait.
+    /// Calls that one process handles at once; further calls wait.
     pub pending: usize,
-    /// Calls that may wait; more fail.
+    /// Calls that may wait for the process; further calls fail.
     pub waiting: usize,
-    /// Parts of one answer that wait to be read.
+    /// Parts of one answer that may be unread.
     pub chunks: usize,
-    /// Bytes of one answer that wait to be read.
+    /// Bytes of one answer that may be unread.
     pub chunk_bytes: usize,
-    /// Bytes of all answers of the clip that wait to be read before each has `unread_share` and not `chunk_bytes`.
+    /// Unread bytes of all answers of the clip above which each answer has `unread_share` instead of `chunk_bytes`.
     pub unread: usize,
-    /// Bytes of one answer that wait to be read while `unread` are waiting.
+    /// Bytes of one answer that may be unread while `unread` is exceeded.
     pub unread_share: usize,
-    /// Bytes of one answer that wait to be read while nobody else waits for the process, which then waits for its caller.
+    /// Bytes of one answer that may be unread while no other call waits for the process. The process waits for its
+    /// caller then.
     pub alone_bytes: usize,
-    /// How long others wait, in all, for a caller that does not read before its call is cancelled.
+    /// Total time that other calls wait for a caller that does not read; after it the caller's call is cancelled.
     pub slow_reader_time: Duration,
-    /// The longest line a clip may print.
+    /// The longest line that a clip may print, in bytes.
     pub line_in: usize,
-    /// The longest line a clip is sent.
+    /// The longest line that a clip is sent, in bytes.
     pub line_out: usize,
-    /// Bytes on their way to a clip; while there are more, calls wait.
+    /// Bytes queued for a clip's stdin; while there are more, calls wait.
     pub outgoing: usize,
-    /// Lines in a row that make no sense before the process is killed.
+    /// Consecutive lines that are not messages after which the process is killed.
     pub junk: usize,
-    /// Calls that are unanswered `late_time` after their deadline before the process is killed.
+    /// Number of calls, unanswered `late_time` after their deadlines, at which the process is killed.
     pub late_calls: usize,
-    /// How long after its deadline a call counts as late, and how long the process must have done nothing for others.
+    /// Time after its deadline at which a call counts as late, and for which the process must have done nothing for
+    /// other calls.
     pub late_time: Duration,
-    /// How long a process with late calls may do nothing while other calls, whose time is not over, wait for it.
+    /// Time that a process with late calls may do nothing while other calls, whose deadlines have not passed, wait for
+    /// it.
     pub hung_time: Duration,
-    /// Requests of a clip that are served at once; more wait.
+    /// Requests of a clip that are served at once; further requests wait.
     pub requests: usize,
-    /// Requests of a clip that may wait, and the bytes in them; with more the process is killed.
+    /// Requests of a clip that may be unanswered, and the bytes in them; beyond either the process is killed.
     pub waiting_requests: (usize, usize),
-    /// How long a clip waits for other clips and for data.
+    /// Time after which a clip's request for another clip or for data fails.
     pub request_time: Duration,
-    /// How long a clip whose dialect is not known may be silent before calls are written to it all the same.
+    /// Time that a clip whose dialect is unknown may print nothing before calls are written to it anyway.
     pub first_line: Duration,
-    /// How long a clip may take to register.
+    /// Time that a clip may take to register.
     pub registration: Duration,
-    /// How long a process may have nothing to do; `None` for ever.
+    /// Time after which a process without work is stopped; `None` for never.
     pub idle: Option<Duration>,
-    /// How long a process may take to end by itself, and again after it was told to.
+    /// Time from closing the stdin of a process to SIGTERM, and from SIGTERM to SIGKILL.
     pub shutdown_time: Duration,
-    /// Crashes this close to each other delay the next start.
+    /// Crashes within this time of each other delay the next start.
     pub crash_window: Duration,
-    /// The first delay. It doubles with each crash.
+    /// The first delay of a start. It doubles with each crash.
     pub backoff: Duration,
-    /// The longest delay.
+    /// The longest delay of a start.
     pub longest_backoff: Duration,
 }
 

@@ -1,17 +1,16 @@
-//! Many outputs as one: what a caller gets who asked for a single answer.
+//! Joins the outputs of a call for callers that want a single answer.
 
 use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::{ClipError, Code};
 
-/// The longest single answer put together.
+/// The longest joined answer, in bytes.
 pub const MAX_OUTPUT: usize = 32 * 1024 * 1024;
 
-/// `{}`.
 pub(crate) const EMPTY_OBJECT: Bytes = Bytes::from_static(b"{}");
 
-/// Puts the outputs of a call, each of them JSON text, together: none gives `{}`, one is taken as it is, texts are joined, everything else becomes
-/// an array.
+/// Joins the outputs of a call, each of them JSON text. No output gives `{}`, one output stays unchanged, strings are
+/// concatenated, and everything else becomes an array.
 #[derive(Debug, Default)]
 pub struct Aggregate {
     outputs: Vec<Bytes>,
@@ -19,7 +18,7 @@ pub struct Aggregate {
 }
 
 impl Aggregate {
-    /// Takes the next output.
+    /// Adds the next output. Fails if the answer becomes longer than [`MAX_OUTPUT`].
     pub fn push(&mut self, output: Bytes) -> Result<(), ClipError> {
         self.bytes += output.len() + 1;
         if self.bytes > MAX_OUTPUT {
@@ -32,7 +31,7 @@ impl Aggregate {
         Ok(())
     }
 
-    /// The one output.
+    /// Returns the joined output.
     pub fn finish(mut self) -> Bytes {
         if self.outputs.len() < 2 {
             return self.outputs.pop().unwrap_or(EMPTY_OBJECT);

@@ -1,4 +1,4 @@
-//! The process of a clip: started when it is needed, looked after while it lives, gone when we are.
+//! The process of a clip: its start, its supervision, and its end.
 
 mod detect;
 mod launch;

@@ -1,7 +1,8 @@
-//! The calls of one clip and where they stand. Everything that happens to them passes here, under one lock.
+//! The calls of one clip and the state of its process, under one lock.
 //!
-//! A call waits until a process can take it, is pending once its line is on its way, and ends once: with an answer, by its
-//! deadline, because nobody wants it any more, or with its process. Nothing here waits or reads; `process` does.
+//! A call waits until a process can accept it, is pending once its line is queued for the process, and ends once: with
+//! an answer, at its deadline, when the caller cancels it, or with its process. Nothing in this module blocks or reads;
+//! `process` does.
 
 mod deadlines;
 mod shutdown;
@@ -32,16 +33,16 @@ pub(crate) use shutdown::{Crashes, ProcessEnd};
 pub(crate) struct SharedClip {
     pub(crate) config: ClipConfig,
     pub(crate) limits: Arc<Limits>,
-    /// Bytes of all answers that wait to be read.
+    /// Unread bytes of all answers.
     pub(crate) unread: Arc<AtomicUsize>,
     pub(crate) log: Arc<ClipLog>,
     pub(crate) cross_calls: Arc<dyn CrossCalls>,
     pub(crate) snapshot: watch::Sender<Snapshot>,
-    /// Wakes whoever looks after the process.
+    /// Wakes the supervisor of the process.
     pub(crate) work: Notify,
     /// Wakes the reader when a call that had no room may have some, or is no longer alone.
     pub(crate) room: Notify,
-    /// Told when a process is gone.
+    /// Notified when a process has ended, and when its supervisor stops.
     pub(crate) over: Notify,
     /// The reader waits for a caller to read.
     pub(crate) paused: AtomicBool,
@@ -49,29 +50,29 @@ pub(crate) struct SharedClip {
     last_id: AtomicU64,
 }
 
-/// What a process may do at the moment.
+/// The stage of a process between its start and its exit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProcessStage {
-    /// There is none.
+    /// No process runs.
     Asleep,
-    /// It has not said anything yet and must not be written to.
+    /// The process has printed nothing yet and must not be written to.
     Starting,
-    /// It takes calls.
+    /// The process accepts calls.
     Ready,
-    /// It takes no more calls.
+    /// The process accepts no more calls.
     ShuttingDown,
 }
 
-/// How a process shall end.
+/// A request to end a process, in increasing strength.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Shutdown {
     None,
-    /// Its input is closed; it may finish what it does.
+    /// Stdin is closed; the process may finish its calls.
     Graceful,
     Immediate,
 }
 
-/// Why a process must end.
+/// An error that requires the process to be ended.
 #[derive(Debug, Clone)]
 pub(crate) struct FatalError {
     pub(crate) error: ClipError,
@@ -84,41 +85,41 @@ pub(crate) struct ProcessState {
     pub(crate) waiting: VecDeque<Arc<ClipCall>>,
     pub(crate) pending: HashMap<Box<str>, Arc<ClipCall>>,
     timed_out_calls: TimedOutCalls,
-    /// When the process last did something for a call that is wanted, or asked for something itself.
+    /// The last time the process sent something for a pending call, or sent a request.
     pub(crate) progress: Instant,
     pub(crate) outbox: Option<Arc<Outbox>>,
-    /// The process has ended; its output may still be read.
+    /// The process has exited; its output may still be read.
     pub(crate) exited: bool,
     pub(crate) detected_dialect: Option<DetectedDialect>,
-    /// The process has said something that was understood.
+    /// The process has printed a line that was understood.
     pub(crate) first_line_read: bool,
-    /// The process has taken calls, or could have.
+    /// The process has been ready for calls.
     pub(crate) was_ready: bool,
     pub(crate) registered: bool,
-    /// It has closed its input.
+    /// The process has closed its stdin.
     pub(crate) stdin_closed: bool,
     pub(crate) crashes: Crashes,
-    /// What it said when it registered; kept when the process is gone.
+    /// The manifest that the clip registered. It stays when the process has exited.
     pub(crate) running: Option<Manifest>,
     pub(crate) fatal: Option<FatalError>,
     pub(crate) shutdown_requested: Shutdown,
-    /// It takes no more calls, and why.
+    /// The reason why the clip accepts no more calls.
     pub(crate) retired: Option<ClipError>,
-    /// A task looks after the process.
+    /// A task supervises the process.
     supervised: bool,
-    /// Those who wait for the process to be ready.
+    /// Receivers that wait for the process to be ready.
     pub(crate) probes: Vec<oneshot::Sender<Result<(), ClipError>>>,
-    /// When the task that looks after deadlines will wake up for the next one.
+    /// The next deadline that the supervisor will wake up for.
     armed: Option<Instant>,
     /// Requests of the clip that are not answered yet.
     pub(crate) requests: usize,
     pub(crate) request_bytes: usize,
     pub(crate) idle_since: Instant,
-    /// It shall end once it has nothing to do, because its surroundings have changed.
+    /// The process must end once it has no work, because its files or environment have changed.
     pub(crate) stale: bool,
 }
 
-/// How an answer ends.
+/// The end of an answer.
 #[derive(Debug)]
 pub(crate) enum CallOutcome {
     Result(Option<Bytes>),
@@ -200,7 +201,7 @@ impl SharedClip {
         });
     }
 
-    /// What the clip said about itself when it registered.
+    /// Stores the manifest that the clip registered.
     pub(crate) fn set_manifest(&self, running: Manifest) {
         let manifest = Arc::new(assemble(&self.config, Some(&running)));
         self.state().running = Some(running);
@@ -211,7 +212,7 @@ impl SharedClip {
         });
     }
 
-    /// Takes a call. The task that must be started for it, if one must, is started by the caller.
+    /// Accepts a call. If it returns [`Start::Needed`], the caller must start a supervisor.
     pub(crate) fn submit(&self, call: Arc<ClipCall>) -> Result<Start, ClipError> {
         let mut state = self.state();
         if let Some(why) = &state.retired {
@@ -240,7 +241,7 @@ impl SharedClip {
         Ok(start)
     }
 
-    /// Asks for a process without a call; told when it is ready.
+    /// Asks for a process without a call. The receiver completes when the process is ready.
     pub(crate) fn probe(
         &self,
     ) -> Result<(oneshot::Receiver<Result<(), ClipError>>, Start), ClipError> {
@@ -260,7 +261,7 @@ impl SharedClip {
         Ok((receiver, start))
     }
 
-    /// Hands waiting calls to the process as far as it takes them.
+    /// Hands waiting calls to the process as long as it can accept them.
     pub(crate) fn pump(&self, state: &mut ProcessState) {
         let Some(outbox) = state.outbox.clone() else {
             return;
@@ -280,7 +281,7 @@ impl SharedClip {
         }
     }
 
-    /// Nobody wants this call any more.
+    /// Ends a call that its caller has cancelled or dropped.
     pub(crate) fn abandon(&self, call: &ClipCall, error: ClipError) {
         if !call.is_over() {
             self.give_up(&mut self.state(), call, None, error);
@@ -289,7 +290,7 @@ impl SharedClip {
         }
     }
 
-    /// Too much of its answer waits to be read, and others wait behind it.
+    /// Cancels a call whose answer is not read while other calls wait.
     pub(crate) fn overflow(&self, call: &ClipCall) {
         let message = format!(
             "the answer of clip \"{}\" was not read fast enough, while others waited for the clip",
@@ -299,7 +300,7 @@ impl SharedClip {
         self.give_up(&mut self.state(), call, None, error);
     }
 
-    /// A part of an answer has come. Given back if there is no room for it.
+    /// Adds a part to an answer. Returns the part if there is no room for it.
     pub(crate) fn chunk(&self, id: &str, chunk: Bytes) -> Option<(Arc<ClipCall>, Bytes)> {
         let mut state = self.state();
         let call = state.pending.get(id).cloned()?;
@@ -312,12 +313,12 @@ impl SharedClip {
         }
     }
 
-    /// Whether nobody but this call waits for the process, so that its caller may slow it down.
+    /// Reports whether this is the only call that waits for the process, so that its caller may slow the process down.
     pub(crate) fn is_alone(&self, call: &ClipCall) -> bool {
         self.state().is_alone(call)
     }
 
-    /// The end of an answer has come.
+    /// Ends the call with this id, when the end of its answer has arrived.
     pub(crate) fn ended(&self, id: &str, ending: CallOutcome) {
         let mut state = self.state();
         let Some(call) = state.pending.remove(id) else {
@@ -344,7 +345,7 @@ impl SharedClip {
     }
 }
 
-/// Whether a task must be started to look after the process.
+/// The need for a task that supervises the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Start {
@@ -374,7 +375,7 @@ impl ProcessState {
         }
     }
 
-    /// Whether nothing is asked and nothing wanted.
+    /// Reports whether there is neither a call, nor a request of the clip, nor a waiting [`SharedClip::probe`].
     pub(crate) fn is_idle(&self) -> bool {
         self.pending.is_empty()
             && self.waiting.is_empty()

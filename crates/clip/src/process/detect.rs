@@ -1,4 +1,4 @@
-//! Which dialect a process speaks, from its first words or its start_decision; and when calls may be written to it.
+//! Detects the dialect of a process from its first line or its silence, and decides when calls may be written to it.
 
 use std::time::Duration;
 
@@ -11,20 +11,20 @@ use crate::package::DeclaredDialect;
 use crate::shared::{ProcessStage, ProcessState, SharedClip, Shutdown};
 use crate::{Code, codec};
 
-/// What to do about a process that has not been written to yet.
+/// The decision about a process that has not been written to yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StartDecision {
     /// Calls may be written now.
     Write,
-    /// It speaks directly: it has commands and does not register.
+    /// The process speaks the direct dialect: its package lists commands and it does not register.
     Direct,
-    /// It has had its time.
+    /// The time for registering has passed.
     TooLong,
-    /// Look again then.
+    /// Decide again at this time.
     Wait(Instant),
 }
 
-/// Judges a process by its start_decision. `None` once it is no longer starting.
+/// Decides about a process by how long it has printed nothing. `None` once it is no longer starting.
 fn start_decision(
     state: &ProcessState,
     config: &ClipConfig,
@@ -43,7 +43,8 @@ fn start_decision(
             StartDecision::Wait(started + limit)
         }
     };
-    // What is sent again may have been too late for a process that leaves as soon as it is idle.
+    // A resent call may have reached the previous process too late, because that process exits as soon as it is idle;
+    // it must not wait here again.
     if state.waiting.iter().any(|call| call.resent()) {
         return Some(StartDecision::Write);
     }
@@ -65,7 +66,7 @@ fn start_decision(
 }
 
 impl SharedClip {
-    /// Looks at a process that is starting; when to look again.
+    /// Checks a process that is starting. Returns the time of the next check.
     pub(super) fn check_start(&self, started: Instant, now: Instant) -> Option<Instant> {
         let mut state = self.state();
         match start_decision(&state, &self.config, &self.limits, started, now)? {
@@ -89,7 +90,7 @@ impl SharedClip {
         None
     }
 
-    /// The process takes calls from now on.
+    /// Makes the process accept calls.
     fn ready(&self, state: &mut ProcessState) {
         if state.stage == ProcessStage::Starting {
             state.stage = ProcessStage::Ready;
@@ -103,7 +104,8 @@ impl SharedClip {
         }
     }
 
-    /// A line was understood. Whether it may be acted upon.
+    /// Notes the dialect of the first line that was understood. Returns false if the line must be ignored and the
+    /// process ended.
     pub(super) fn note_dialect(&self, line_dialect: LineDialect) -> bool {
         let mut state = self.state();
         if state.first_line_read {
@@ -131,7 +133,7 @@ impl SharedClip {
         true
     }
 
-    /// The process has registered.
+    /// Handles the registration of the process.
     pub(super) fn registered(&self) {
         let mut state = self.state();
         state.registered = true;

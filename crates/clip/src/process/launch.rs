@@ -1,4 +1,4 @@
-//! Starting the program of a clip: which words, where, with which environment.
+//! Starts the program of a clip: its command line, its directory and its environment.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -14,22 +14,19 @@ use crate::package::Runtime;
 use crate::shared::SharedClip;
 use crate::{ClipError, Code};
 
-/// Where the programs that run and fetch clips are, if not on the path.
+/// Paths of the programs that run and fetch clips. A missing one is searched for on the PATH.
 #[derive(Debug, Clone, Default)]
 pub struct Programs {
-    /// `bun`.
     pub bun: Option<PathBuf>,
-    /// `node`.
     pub node: Option<PathBuf>,
-    /// `python3`.
     pub python: Option<PathBuf>,
-    /// `npm`, which fetches packages.
+    /// Fetches packages from npm.
     pub npm: Option<PathBuf>,
-    /// `git`, which fetches repositories.
+    /// Fetches repositories.
     pub git: Option<PathBuf>,
 }
 
-/// A started program and our ends of its pipes.
+/// A started program and the hub's ends of its pipes.
 pub(super) struct Started {
     pub(super) running: Running,
     pub(super) stdin: Sender,
@@ -92,7 +89,7 @@ async fn spawn(
     })
 }
 
-/// The program and its arguments.
+/// Returns the program and its arguments.
 fn words(config: &ClipConfig) -> Result<Vec<OsString>, ClipError> {
     if config.package.is_edge {
         let message = format!(
@@ -149,12 +146,10 @@ pub(crate) fn bun(programs: &Programs) -> Option<PathBuf> {
     })
 }
 
-/// `npm`, wherever it is.
 pub(crate) fn npm(programs: &Programs) -> Option<PathBuf> {
     program(programs.npm.as_deref(), &["npm"])
 }
 
-/// `git`, wherever it is.
 pub(crate) fn git(programs: &Programs) -> Option<PathBuf> {
     program(programs.git.as_deref(), &["git"])
 }
@@ -176,7 +171,8 @@ fn is_executable(path: &Path) -> bool {
         .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
-/// Our environment without what is ours alone, and what a clip must know.
+/// Returns the environment of a clip: the hub's environment without secrets, the configured variables, and the `PINIX_`
+/// variables.
 fn variables(
     config: &ClipConfig,
     token: Option<&Token>,
@@ -203,7 +199,7 @@ fn variables(
     variables
 }
 
-/// Whether a variable of this name holds something that is not for clips.
+/// Reports whether a variable of this name looks like a secret that clips must not inherit.
 pub fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     if name.starts_with("PINIX_") || name.starts_with("PINION_") {

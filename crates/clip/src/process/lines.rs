@@ -1,39 +1,39 @@
-//! Cuts what a process prints into lines, where it was read: long lines are not copied.
+//! Splits the output of a process into lines without copying long ones.
 //!
-//! A long line that somebody still holds keeps the buffer it was read into. Such buffers are set spare and used again when
-//! they are free, so that a process that prints without end has its lines read into the same few pages.
+//! A long line shares the buffer that it was read into for as long as it is in use. Such buffers are set aside and used
+//! again when they are free, so that the output of a process that never stops printing is read into the same few pages.
 
 use std::collections::VecDeque;
 
 use bytes::{Buf, Bytes, BytesMut};
 
-/// Room for what is read at once.
+/// Bytes read at once.
 const SMALL: usize = 64 * 1024;
-/// The same, once a process has filled that.
+/// Bytes read at once after a process has filled a buffer of [`SMALL`] bytes.
 const LARGE: usize = 256 * 1024;
-/// Shorter lines are copied, so that none keeps a buffer it is only a small part of.
+/// Shorter lines are copied, so that a short line does not hold a large buffer in memory.
 const COPY_BELOW: usize = LARGE / 8;
-/// So many buffers are set spare.
+/// The largest number of buffers that are set aside.
 const SPARE_BUFFERS: usize = 8;
 
-/// A line was longer than it may be. There is no going on after it.
+/// A line exceeded the limit. Nothing can be read after it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooLong;
 
-/// What was read of a process and is not a line yet.
+/// The output of a process that does not form a complete line yet.
 #[derive(Debug)]
 pub(super) struct Lines {
     unfinished: BytesMut,
-    /// So many of its bytes are known to hold no end of a line.
+    /// Number of bytes at the start of `unfinished` that contain no end of a line.
     searched: usize,
-    /// Buffers that were used before. Somebody may hold lines in them.
+    /// Buffers that were used before. Lines in them may still be in use.
     spare: VecDeque<BytesMut>,
     is_large: bool,
     limit: usize,
 }
 
 impl Lines {
-    /// Takes lines of up to `limit` bytes.
+    /// Accepts lines of up to `limit` bytes.
     pub(super) fn new(limit: usize) -> Self {
         Self {
             unfinished: BytesMut::new(),
@@ -44,7 +44,7 @@ impl Lines {
         }
     }
 
-    /// Where to put what is read next; never without room.
+    /// Returns the buffer for the next read; it always has room.
     pub(super) fn room(&mut self) -> &mut BytesMut {
         let left = self.unfinished.capacity() - self.unfinished.len();
         if left < self.size() / 4 && !self.unfinished.try_reclaim(self.size()) {
@@ -53,9 +53,9 @@ impl Lines {
         &mut self.unfinished
     }
 
-    /// Goes on in another buffer.
+    /// Continues in another buffer.
     fn switch_buffer(&mut self) {
-        // A line that is longer than any so far doubles its room, however often it is moved.
+        // Doubling the room of an unfinished line bounds the number of times it is moved.
         let wanted = self.size().max(self.unfinished.len() * 2);
         let is_free = |buffer: &mut BytesMut| buffer.try_reclaim(wanted);
         let free = self.spare.iter_mut().position(is_free);
@@ -71,22 +71,22 @@ impl Lines {
         self.spare.push_back(used);
     }
 
-    /// Whether a read of so many bytes shows that more should be read at once.
+    /// Reports whether a read of `count` bytes shows that more should be read at once.
     pub(super) fn is_filled_by(count: usize) -> bool {
         count >= SMALL
     }
 
-    /// From now on reads more at once; whether that is news.
+    /// Reads more at once from now on. Returns whether this is a change.
     pub(super) fn enlarge(&mut self) -> bool {
         !std::mem::replace(&mut self.is_large, true)
     }
 
-    /// Whether it reads more at once than at first.
+    /// Reports whether it reads more at once than at first.
     pub(super) fn is_large(&self) -> bool {
         self.is_large
     }
 
-    /// From now on reads as little at once as at first, and lets go of every buffer that holds nothing.
+    /// Reads as little at once as at first from now on, and releases every buffer that holds nothing.
     pub(super) fn shrink(&mut self) {
         self.is_large = false;
         self.spare = VecDeque::new();
@@ -97,11 +97,12 @@ impl Lines {
         if self.is_large { LARGE } else { SMALL }
     }
 
-    /// The next line, without its LF and without one CR before it.
+    /// Returns the next line, without its LF and without one CR before it.
     pub(super) fn next(&mut self) -> Option<Result<Bytes, TooLong>> {
         let Some(end) = memchr::memchr(b'\n', &self.unfinished[self.searched..]) else {
             self.searched = self.unfinished.len();
-            // One byte of grace: a CR that will be dropped does not count. A line that never ends is too long before it does.
+            // One byte more is allowed, because a CR at the end is dropped. A line without an end is too long as soon
+            // as it passes the limit.
             return (self.searched > self.limit + 1).then_some(Err(TooLong));
         };
         let end = self.searched + end;
@@ -111,7 +112,7 @@ impl Lines {
         Some(self.checked(line))
     }
 
-    /// The last line, when the output ended without LF.
+    /// Returns the last line, if the output ended without LF.
     pub(super) fn finish(&mut self) -> Option<Result<Bytes, TooLong>> {
         let line = self.cut(self.unfinished.len());
         (!line.is_empty()).then(|| self.checked(line))

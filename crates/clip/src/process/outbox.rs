@@ -1,4 +1,4 @@
-//! OutboxLines on their way to a process, and the task that writes them.
+//! Lines that wait to be written to a process, and the task that writes them.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,16 +10,16 @@ use tokio::sync::Notify;
 
 use crate::shared::SharedClip;
 
-/// Short lines that wait are written together up to this.
+/// Short lines are written together up to this number of bytes.
 const BATCH: usize = 64 * 1024;
 
-/// OutboxLines on their way.
+/// Lines that wait to be written.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     lines: Mutex<OutboxLines>,
     /// Wakes the writer.
     filled: Notify,
-    /// Wakes those who wait for room.
+    /// Wakes the tasks that wait for room.
     emptied: Notify,
 }
 
@@ -46,7 +46,7 @@ impl Outbox {
         }
     }
 
-    /// Adds a line once there are less than `limit` bytes before it.
+    /// Adds a line once fewer than `limit` bytes wait before it.
     pub(crate) async fn push_within(&self, line: Bytes, limit: usize) {
         loop {
             let emptied = self.emptied.notified();
@@ -63,19 +63,19 @@ impl Outbox {
         self.push(line);
     }
 
-    /// How many bytes wait to be written.
+    /// Returns the number of bytes that wait to be written.
     pub(crate) fn bytes(&self) -> usize {
         self.lines().bytes
     }
 
-    /// No more lines: what waits is written, then the process sees the end of its input.
+    /// Accepts no more lines. Waiting lines are written, then the stdin of the process is closed.
     pub(crate) fn close(&self) {
         self.lines().closed = true;
         self.filled.notify_one();
         self.emptied.notify_waiters();
     }
 
-    /// The process takes nothing any more.
+    /// Drops all lines, because the process no longer reads.
     fn discard(&self) {
         let mut lines = self.lines();
         lines.closed = true;
@@ -85,7 +85,7 @@ impl Outbox {
         self.emptied.notify_waiters();
     }
 
-    /// The next bytes to write; `None` when there will be none.
+    /// Returns the next bytes to write; `None` when the outbox is closed and empty.
     async fn next(&self, batch: &mut Vec<u8>) -> Option<Bytes> {
         loop {
             {
@@ -125,7 +125,7 @@ pub(super) async fn write(shared: Arc<SharedClip>, outbox: Arc<Outbox>, mut pipe
     let mut batch = Vec::new();
     while let Some(bytes) = outbox.next(&mut batch).await {
         if pipe.write_all(&bytes).await.is_err() {
-            // The process is ending; what becomes of its calls is decided when it has.
+            // The process is exiting; its calls are settled when it has.
             outbox.discard();
             shared.state().stdin_closed = true;
             shared.work.notify_one();

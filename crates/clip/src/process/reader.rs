@@ -1,7 +1,7 @@
-//! What a process prints: cut into lines, understood, and handed to those who wait for it.
+//! Reads the output of a process, decodes its lines, and hands them to the calls that wait for them.
 //!
-//! The reader never waits for one caller while others wait for the process. A caller that is alone may slow the
-//! process down; with others behind it, a call whose answer piles up is cancelled.
+//! The reader never waits for one caller while others wait for the process. A caller that is alone may slow the process
+//! down; with others behind it, a call whose answer is not read is cancelled.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -23,16 +23,16 @@ use crate::logs::{Level, Origin};
 use crate::manifest::Manifest;
 use crate::shared::{CallOutcome, SharedClip, Shutdown};
 
-/// What the pipe of a process that prints a lot holds.
+/// The size of the pipe of a process that prints a lot, in bytes.
 const LARGE_PIPE: i32 = 1024 * 1024;
-/// So much of a line that makes no sense goes into the log.
+/// Bytes of a line that is not a message that are written to the log.
 const SHOWN: usize = 2048;
 
-/// Reads one process.
+/// Reads the output of one process.
 pub(super) struct Reader {
     shared: Arc<SharedClip>,
     requests: Requests,
-    /// Lines in a row that made no sense.
+    /// Consecutive lines that were not messages.
     junk: usize,
 }
 
@@ -45,7 +45,7 @@ impl Reader {
         }
     }
 
-    /// Reads to the end, or to what ends the process.
+    /// Reads to the end of the output, or to a line for which the process must end.
     pub(super) async fn read(mut self, mut pipe: Receiver) {
         let mut lines = Lines::new(self.shared.limits.line_in);
         loop {
@@ -60,7 +60,7 @@ impl Reader {
             }
             if Lines::is_filled_by(count) {
                 if lines.enlarge() {
-                    // Where the system has no room for it, the pipe stays as it is.
+                    // If the system does not allow a larger pipe, the pipe stays as it is.
                     let _ = fcntl(&pipe, FcntlArg::F_SETPIPE_SZ(LARGE_PIPE));
                 }
             } else if lines.is_large() && self.shared.state().pending.is_empty() {
@@ -72,7 +72,7 @@ impl Reader {
         }
     }
 
-    /// Deals with a line; whether to read on.
+    /// Handles a line. Returns whether to read further.
     async fn line(&mut self, line: Result<Bytes, TooLong>) -> bool {
         let Ok(line) = line else {
             self.too_long();
@@ -163,8 +163,8 @@ impl Reader {
         }
     }
 
-    /// Waits until `call` may have been read: as long as it takes if nobody else is there, else for as long as others can
-    /// be asked to. Whether to try again.
+    /// Waits until part of the answer to `call` may have been read: without limit if the call is alone, else for the
+    /// rest of [`ClipCall::stall_left`]. Returns false if that time has passed.
     async fn wait(&self, call: &ClipCall, room: Notified<'_>) -> bool {
         if self.shared.is_alone(call) {
             room.await;

@@ -1,4 +1,4 @@
-//! What a clip asks for: other clips, the list of them, its data. Every request is answered, whatever becomes of it.
+//! Serves the requests of a clip: calls to other clips, the list of clips, and its data. Every request is answered.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -14,18 +14,16 @@ use crate::data::DataRequest;
 use crate::shared::{SharedClip, Shutdown};
 use crate::{ClipError, Code};
 
-/// Serves the requests of one process.
 #[derive(Debug)]
 pub(super) struct Requests {
     shared: Arc<SharedClip>,
     outbox: Arc<Outbox>,
-    /// As many are served at once.
+    /// Limits the number of requests that are served at once.
     permits: Arc<Semaphore>,
-    /// Told when the process is gone and no answer is wanted any more.
+    /// Cancelled when the process has ended and answers are no longer needed.
     gone: CancellationToken,
 }
 
-/// What is asked.
 #[derive(Debug)]
 pub(super) enum ClipRequest {
     Call(CrossCall),
@@ -47,7 +45,7 @@ impl Requests {
         }
     }
 
-    /// Takes a request of `bytes` bytes. Does not wait.
+    /// Accepts a request of `bytes` bytes. Does not wait.
     pub(super) fn take(&self, request: Request, asked: ClipRequest, bytes: usize) {
         let (count, total) = {
             let mut state = self.shared.state();
@@ -147,7 +145,7 @@ fn too_long(shared: &SharedClip, length: usize) -> ClipError {
     ClipError::new(Code::ResourceExhausted, message)
 }
 
-/// Whatever the owner of the clip does, there is an answer, and in time.
+/// Runs a request with a time limit and catches its panics, so that every request is answered.
 async fn run_bounded<T>(
     shared: &SharedClip,
     work: impl Future<Output = Result<T, ClipError>>,

@@ -1,4 +1,5 @@
-//! The error output of a process, line by line into its log. The last lines are kept: they say why it crashed.
+//! Copies the stderr of a process to its log, line by line. The last lines are stored, because they usually show why a
+//! process crashed.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,11 +9,11 @@ use tokio::net::unix::pipe::Receiver;
 
 use crate::logs::{ClipLog, MAX_LINE};
 
-/// How many lines are kept, and how many letters of each.
+/// Number of stored lines, and of characters of each.
 const KEPT_LINES: usize = 10;
 const KEPT_LETTERS: usize = 200;
 
-/// The last lines that a process printed on its error output.
+/// The last lines that a process printed on stderr.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LastLines(Arc<Mutex<VecDeque<String>>>);
 
@@ -29,14 +30,14 @@ impl LastLines {
         }
     }
 
-    /// The lines, each behind a line end; empty if there are none.
+    /// Returns the lines, each after a line feed; empty if there are none.
     pub(super) fn text(&self) -> String {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().flat_map(|line| ["\n", line]).collect()
     }
 }
 
-/// Reads to the end. Long lines are cut, never kept waiting.
+/// Reads to the end. Lines longer than [`MAX_LINE`] are cut.
 pub(super) async fn drain(log: Arc<ClipLog>, mut pipe: Receiver, last: LastLines) {
     let mut buffer = vec![0; 16 * 1024];
     let mut line = Vec::new();

@@ -1,4 +1,4 @@
-//! Looking after a process: from the call that needs it to its end and what follows from that.
+//! Supervises the process of a clip, from the call that needs it until its calls are settled.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -21,9 +21,10 @@ use crate::logs::Level;
 use crate::shared::{ProcessEnd, ProcessStage, SharedClip, Shutdown};
 use crate::{ClipError, Code};
 
-/// How long the pipes of a process that is gone may stay open.
+/// Time that the pipes of a process that has exited may stay open: a descendant may hold them, and the last lines must
+/// arrive.
 const PIPE_GRACE: Duration = Duration::from_secs(2);
-/// The shortest time until the next check of a process that is busy, in seconds. A check is cheap; this bounds its rate.
+/// The shortest interval between checks of whether a busy process has become idle.
 const IDLE_CHECK_MIN: Duration = Duration::from_secs(2);
 
 /// Starts processes for as long as calls need them.
@@ -56,40 +57,39 @@ pub(crate) async fn supervise(shared: Arc<SharedClip>) {
     }
 }
 
-/// How far the ending of a process has come.
+/// The steps of ending a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum ShutdownStep {
     Running,
-    /// Its input is closed.
     StdinClosed,
     Terminated,
     Killed,
 }
 
-/// One process and all that belongs to it.
+/// One process with its pipes and tasks.
 struct Supervisor {
     shared: Arc<SharedClip>,
     running: Running,
     outbox: Arc<Outbox>,
     reader: JoinHandle<()>,
-    /// Its output has come to an end.
+    /// The end of its stdout was reached.
     stdout_ended: bool,
     writer: JoinHandle<()>,
     stderr: JoinHandle<()>,
     last_lines: LastLines,
     gone: CancellationToken,
-    /// Keeps its token good.
+    /// Holds the lease of its token.
     _token: Option<Issued>,
     started: Instant,
     step: ShutdownStep,
-    /// When the next step is due.
+    /// The time of the next step.
     due: Option<Instant>,
     exit: Option<Exit>,
-    /// Why we had to end it.
+    /// The error for which the process was ended.
     fatal: Option<ClipError>,
-    /// It closed its output although it lived.
+    /// The process closed its stdout while it was running.
     closed_early: Option<ClipError>,
-    /// Whether we stop_requested its end without any fault of its own.
+    /// The owner asked for the end, or the process was idle; the process is not at fault.
     stop_requested: bool,
 }
 
@@ -145,7 +145,7 @@ impl Supervisor {
         self.close().await
     }
 
-    /// It has ended, and so has its output; or it will not end, whatever we do.
+    /// Reports whether the process has exited and its output was read, or whether it survived being killed.
     fn is_over(&self) -> bool {
         let out_of_time = self.step == ShutdownStep::Killed && self.due.is_none();
         self.exit.is_some() && self.stdout_ended || out_of_time
@@ -154,13 +154,13 @@ impl Supervisor {
     fn exited(&mut self, exit: Exit) {
         self.exit = Some(exit);
         self.shared.state().exited = true;
-        // What it started may hold its pipes, and is not wanted without it.
+        // Descendants may hold its pipes, and must not outlive it.
         self.running.kill();
         self.outbox.close();
         self.due = Some(Instant::now() + PIPE_GRACE);
     }
 
-    /// It closed its output: no answer can come any more.
+    /// Handles the end of stdout: no answer can arrive any more.
     fn stdout_closed(&mut self) {
         self.stdout_ended = true;
         if self.exit.is_none()
@@ -181,7 +181,7 @@ impl Supervisor {
         self.due = Some(now + self.shared.limits.shutdown_time);
     }
 
-    /// Looks after everything that time or others have made necessary; when to look again.
+    /// Handles passed deadlines, errors and requests to end. Returns the time of the next check.
     fn check(&mut self, now: Instant) -> Option<Instant> {
         let mut wake = self.shared.expire(now);
         let mut earlier = |other: Option<Instant>| {
@@ -242,7 +242,7 @@ impl Supervisor {
             self.shared.limits.idle?
         };
         if state.stage != ProcessStage::Ready || state.exited || !state.is_idle() {
-            // A call in progress ends one day, and then somebody must look at the clock.
+            // The supervisor is not woken when the last call ends, so it must check again.
             return Some(now + limit.max(IDLE_CHECK_MIN));
         }
         let until = state.idle_since + limit;
@@ -257,7 +257,7 @@ impl Supervisor {
 
     fn next_step(&mut self, now: Instant) {
         if self.exit.is_some() {
-            // Somebody slow may still be reading its last words; what else keeps its output open is not ours.
+            // A slow caller may still be reading the last lines. Otherwise, only other processes hold the output open.
             if !self.shared.paused.load(Ordering::Relaxed) {
                 self.reader.abort();
             }
@@ -274,7 +274,7 @@ impl Supervisor {
     fn terminate(&mut self, now: Instant) {
         if self.exit.is_none() && self.step < ShutdownStep::Terminated {
             self.outbox.close();
-            // Not yet reaped as far as we know, so the number is still its own.
+            // The process has not been reaped yet, so its number still belongs to it.
             let _ = kill(Pid::from_raw(-self.running.pid()), Signal::SIGTERM);
             self.step = ShutdownStep::Terminated;
             self.due = Some(now + self.shared.limits.shutdown_time);
@@ -295,7 +295,7 @@ impl Supervisor {
         ClipError::new(Code::Unavailable, message)
     }
 
-    /// All is over: what is left of the calls is settled and the world is described.
+    /// Settles the remaining calls and publishes the new status.
     async fn close(mut self) -> ProcessEnd {
         self.gone.cancel();
         self.reader.abort();
@@ -314,11 +314,11 @@ impl Supervisor {
                 let error = ClipError::new(Code::Unavailable, message);
                 (ProcessEnd::Clean, error, Status::sleeping())
             }
-            // Ended by our signal, that is; a code other than 0 is its own doing.
+            // The process was ended by a signal of the supervisor. An exit code other than 0 is a fault of the process.
             (None, exit) if self.stop_requested && !matches!(exit, Some(Exit::Code(_))) => {
                 (ProcessEnd::Stopped, self.stopped(), Status::sleeping())
             }
-            // The signal was ours.
+            // The supervisor sent the signal.
             (None, Some(Exit::Signal(_))) if let Some(early) = self.closed_early.clone() => {
                 let status = Status::error(early.message.to_string());
                 (ProcessEnd::Crashed, early, status)
@@ -326,7 +326,7 @@ impl Supervisor {
             (None, exit) => {
                 let message = format!("clip process crashed: {}", reason(exit));
                 self.shared.log.system(Level::Error, &message);
-                // Why it crashed is in its last lines, if anywhere.
+                // The last lines usually show the cause of the crash.
                 let described = format!("{message}{}", self.last_lines.text());
                 let error = ClipError::new(Code::Unavailable, described);
                 (ProcessEnd::Crashed, error, Status::error(message))

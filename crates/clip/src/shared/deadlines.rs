@@ -1,4 +1,4 @@
-//! Deadlines: calls end when theirs pass, and a process that leaves its calls unanswered for long is ended.
+//! Deadlines: ends calls when theirs pass, and processes that leave calls unanswered for long.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::codec::{self, DetectedDialect};
 use crate::{ClipError, Code};
 
 impl SharedClip {
-    /// Ends a call whose answer is not wanted any more; `expired` is when it passed its deadline, if it did.
+    /// Ends a call whose answer is no longer needed; `expired` is its deadline, if that has passed.
     pub(super) fn give_up(
         &self,
         state: &mut ProcessState,
@@ -24,7 +24,7 @@ impl SharedClip {
                 && let Some(outbox) = &state.outbox
                 && outbox.bytes() < self.limits.outgoing
             {
-                // Words that a program can tell apart, as peers further away get them.
+                // The reason is a status code that programs can compare, the same that remote providers receive.
                 let reason = if expired.is_some() {
                     Code::DeadlineExceeded
                 } else {
@@ -40,12 +40,12 @@ impl SharedClip {
         self.pump(state);
     }
 
-    /// Notes that the process does something, so that it does not count as hung.
+    /// Notes that the process did something, so that it does not count as hung.
     pub(crate) fn progressed(&self) {
         self.state().progress = Instant::now();
     }
 
-    /// Ends every call whose time is over, and a process that hangs. Returns when to look again.
+    /// Ends every call whose deadline has passed, and a process that hangs. Returns the time of the next check.
     pub(crate) fn expire(&self, now: Instant) -> Option<Instant> {
         let mut state = self.state();
         let calls = || state.pending.values().chain(&state.waiting);
@@ -81,10 +81,11 @@ impl SharedClip {
             .min()
     }
 
-    /// When the process counts as hung, if nothing comes from it until then.
+    /// Returns the time at which the process counts as hung if it sends nothing until then.
     ///
-    /// A deadline is the choice of one caller and says nothing about the clip, so calls count long after theirs, and only while
-    /// the process does nothing for other callers. Those that still wait for it are given much longer.
+    /// One caller chooses a deadline, so a missed one does not prove a fault of the clip: a call counts only long after
+    /// its deadline, and only while the process does nothing for other callers. While other calls are pending, the
+    /// process has much longer.
     fn hangs_at(&self, state: &ProcessState) -> Option<Instant> {
         let late = state.timed_out_calls.late_since(self.limits.late_calls)?;
         let silence = if state.pending.is_empty() {

@@ -1,4 +1,4 @@
-//! How processes end, and what becomes of their calls.
+//! The end of processes, and the fate of their calls.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use crate::call::{CallError, ClipCall};
 use crate::limits::Limits;
 use crate::{ClipError, Code};
 
-/// How a process ended.
+/// The way in which a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProcessEnd {
-    /// By itself, with code 0.
+    /// It exited by itself with code 0.
     Clean,
-    /// Because we wished it to.
+    /// The owner asked for it.
     Stopped,
-    /// In any other way.
+    /// It ended in any other way.
     Crashed,
 }
 
-/// Crashes close to each other.
+/// Counts crashes that follow each other closely.
 #[derive(Debug, Default)]
 pub(crate) struct Crashes {
     last: Option<Instant>,
@@ -39,7 +39,8 @@ impl Crashes {
         self.last = Some(now);
     }
 
-    /// When the next process may start: the first crash costs nothing, from the second on each doubles the delay.
+    /// Returns the time at which the next process may start. The first crash causes no delay; from the second on, each
+    /// crash doubles it.
     pub(crate) fn next_start(&self, limits: &Limits) -> Option<Instant> {
         let last = self.last.filter(|_| self.count > 1)?;
         let doubled = 2_u32.saturating_pow((self.count - 2).min(16));
@@ -49,7 +50,7 @@ impl Crashes {
 }
 
 impl SharedClip {
-    /// The process shall end once it has nothing to do.
+    /// Ends the process once it has no work.
     pub(crate) fn renew(&self) {
         let mut state = self.state();
         state.stale = state.stage != ProcessStage::Asleep;
@@ -57,7 +58,7 @@ impl SharedClip {
         self.work.notify_one();
     }
 
-    /// The process must end. The first reason counts.
+    /// Records an error for which the process must end. Only the first error takes effect.
     pub(crate) fn set_fatal(&self, code: Code, shutdown: Shutdown, message: String) {
         self.state().fatal.get_or_insert(FatalError {
             error: ClipError::new(code, message),
@@ -66,7 +67,7 @@ impl SharedClip {
         self.work.notify_one();
     }
 
-    /// Ends all pending calls, and those that wait for a process that never got ready.
+    /// Ends all pending calls, and the calls and probes that wait for a process that never became ready.
     pub(crate) fn fail_all(&self, error: &ClipError) {
         let mut state = self.state();
         let ready = state.was_ready;
@@ -85,7 +86,8 @@ impl SharedClip {
         self.room.notify_one();
     }
 
-    /// The process is gone: calls it never touched are kept for the next one if it left in peace, the rest end.
+    /// Handles the end of a process. After a clean exit, calls that it never answered wait for the next process; all
+    /// other calls end.
     pub(crate) fn settle(&self, end: ProcessEnd, error: &ClipError) {
         let mut state = self.state();
         let mut pending: Vec<Arc<ClipCall>> =
@@ -125,7 +127,7 @@ impl SharedClip {
         self.over.notify_waiters();
     }
 
-    /// Whether a process is wanted. If not, the task that asks must end: the next call starts another.
+    /// Reports whether a process is needed. If not, the calling task must end; the next call starts another.
     pub(crate) fn is_wanted(&self) -> bool {
         let mut state = self.state();
         if let Some(error) = state.retired.clone() {
@@ -146,18 +148,18 @@ impl SharedClip {
         true
     }
 
-    /// Whether there is a process, or a task that may start one.
+    /// Reports whether there is a process, or a task that may start one.
     pub(crate) fn is_alive(&self) -> bool {
         let state = self.state();
         state.stage != ProcessStage::Asleep || state.supervised
     }
 
-    /// Wishes for the end of the process; whether there is one.
+    /// Requests the end of the process. Reports whether there is one.
     pub(crate) fn stop(&self, shutdown_requested: Shutdown) -> bool {
         let mut state = self.state();
         state.shutdown_requested = state.shutdown_requested.max(shutdown_requested);
         let alive = state.stage != ProcessStage::Asleep;
-        // Nobody would take back a shutdown_requested about a process that is just being started.
+        // Without a running process the request is dropped: it would end the process that is just being started.
         if !alive && state.retired.is_none() {
             state.shutdown_requested = Shutdown::None;
         }
@@ -167,7 +169,7 @@ impl SharedClip {
         alive
     }
 
-    /// No more calls, ever. The first reason counts.
+    /// Accepts no more calls. Only the first reason takes effect. Reports whether there is a process.
     pub(crate) fn retire(&self, shutdown_requested: Shutdown, why: ClipError) -> bool {
         let (error, waiting) = {
             let mut state = self.state();

@@ -1,25 +1,25 @@
-//! Calls that ended before their process was done with them.
+//! Calls that timed out or were cancelled before their process answered them.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use tokio::time::Instant;
 
-/// How many ended calls are remembered, so that late lines for them are told from nonsense.
+/// Number of ended calls that are remembered. The oldest is forgotten first.
 const REMEMBERED: usize = 1024;
 
-/// Calls that ended without their process being done with them.
+/// Calls that ended, at their deadline or because they were cancelled, before their process answered them.
 #[derive(Debug, Default)]
 pub(super) struct TimedOutCalls {
-    /// The key in `late` of each call, for those that passed their deadline.
+    /// The key in `late` of each call that passed its deadline; `None` for cancelled calls.
     calls: HashMap<Box<str>, Option<u64>>,
     order: VecDeque<Box<str>>,
-    /// When each call that is still not answered passed its deadline, oldest first.
+    /// The deadlines of calls that are still not answered, in the order in which they were added.
     late: BTreeMap<u64, Instant>,
     next: u64,
 }
 
 impl TimedOutCalls {
-    /// Remembers a call; `expired` is when it passed its deadline, if it did.
+    /// Remembers a call; `expired` is its deadline, if that has passed.
     pub(super) fn add(&mut self, id: &str, expired: Option<Instant>) {
         let key = expired.map(|when| {
             self.next += 1;
@@ -34,7 +34,7 @@ impl TimedOutCalls {
             };
             self.answered(&oldest);
         }
-        // Answered ones leave holes.
+        // Answered calls leave their ids in the queue.
         if self.order.len() > REMEMBERED * 2 {
             let calls = &self.calls;
             self.order.retain(|id| calls.contains_key(id));
@@ -47,12 +47,12 @@ impl TimedOutCalls {
         }
     }
 
-    /// Since when at least `count` calls are past their deadline without an answer.
+    /// Returns the time since which at least `count` calls are past their deadline without an answer.
     pub(super) fn late_since(&self, count: usize) -> Option<Instant> {
         self.late.values().nth(count.saturating_sub(1)).copied()
     }
 
-    /// How many calls are past their deadline without an answer.
+    /// Returns the number of calls that are past their deadline without an answer.
     pub(super) fn late(&self) -> usize {
         self.late.len()
     }

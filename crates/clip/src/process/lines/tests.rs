@@ -4,7 +4,7 @@ use super::*;
 
 const LIMIT: usize = 32 * 1024 * 1024;
 
-/// Reads `bytes` in pieces of these lengths, over and over, and cuts after each.
+/// Reads `bytes` in pieces of these lengths, repeatedly, and splits after each.
 fn read(lines: &mut Lines, mut bytes: &[u8], pieces: &[usize]) -> Vec<Result<Bytes, TooLong>> {
     let mut cut = Vec::new();
     for &piece in pieces.iter().cycle() {
@@ -59,7 +59,7 @@ fn long_lines_are_read_into_the_same_buffers_again_and_again() {
     let mut seen = std::collections::HashSet::new();
     let text = "x".repeat(COPY_BELOW * 2) + "\n";
     for _ in 0..100 {
-        // Whoever takes the lines is one behind.
+        // The consumer of the lines is one line behind.
         let mut held = None;
         for cut in read(&mut lines, text.repeat(5).as_bytes(), &[LARGE]) {
             assert_eq!(cut.as_ref().map(Bytes::len), Ok(COPY_BELOW * 2));
