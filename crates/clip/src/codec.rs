@@ -1,15 +1,15 @@
-//! The lines between us and a clip.
+//! The lines of JSON between the hub and a clip.
 //!
-//! Two dialects are in use. *Register* is what the public SDK speaks: the clip says `register` first, answers with
-//! `result`, `chunk`, `done` and `error`. *Direct* clips answer at once, with `response`, `stream` and
+//! Two dialects are in use. The public SDK speaks *register*: the clip sends `register` first and answers with
+//! `result`, `chunk`, `done` and `error`. *Direct* clips send nothing first and answer with `response`, `stream` and
 //! `stream_end`. A call is the same line in both:
 //!
 //! ```json
 //! {"type":"invoke","id":"1","command":"list","input":{}}
 //! ```
 //!
-//! Coming in, each line is understood by its type, whatever dialect the rest is in; going out, a clip only sees its own.
-//! Inputs and outputs are passed on as they were written, so that no number changes on the way.
+//! The type of a line decides how it is decoded, whatever dialect the clip's other lines are in. A clip is sent lines
+//! of its own dialect only. Inputs and outputs are passed on as they were written, so that numbers do not change.
 
 mod decode;
 mod encode;
@@ -28,12 +28,12 @@ pub use encode::{
     registered,
 };
 
-/// Takes bytes for the JSON text of one value, if that is what they are.
+/// Returns `bytes` as the JSON text of one value, or `None` if they are not JSON.
 pub fn json(bytes: &[u8]) -> Option<&RawValue> {
     serde_json::from_slice(bytes).ok()
 }
 
-/// What a clip speaks.
+/// The dialect in which lines are written to a clip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Dialect {
@@ -43,7 +43,7 @@ pub enum Dialect {
     Direct,
 }
 
-/// What is known about how a clip speaks, good for all processes of one installed version.
+/// The detected way in which a clip speaks. It holds for all processes of one installed version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DetectedDialect {
@@ -56,7 +56,7 @@ pub enum DetectedDialect {
 }
 
 impl DetectedDialect {
-    /// The dialect to speak to it.
+    /// Returns the dialect in which the clip is written to.
     pub fn dialect(self) -> Dialect {
         match self {
             Self::Register | Self::Bare => Dialect::Register,
@@ -68,9 +68,9 @@ impl DetectedDialect {
 /// One line from a clip.
 #[derive(Debug)]
 pub enum Message {
-    /// It is ready and says what it is; `None` if it forgot to say.
+    /// The clip is ready and sends its manifest; `None` if the manifest is missing.
     Register(Option<Box<RawValue>>),
-    /// The answer to a call, or the last part of one; `None` if nothing was in it.
+    /// The answer to a call, or its last part; `None` if it has no output.
     Result(Box<str>, Option<Bytes>),
     /// A part of an answer.
     Chunk(Box<str>, Bytes),
@@ -78,17 +78,17 @@ pub enum Message {
     Done(Box<str>),
     /// A call failed.
     Failed(Box<str>, Failure),
-    /// It calls another clip.
+    /// The clip calls another clip.
     Call(Request, CrossCall),
-    /// It asks which clips there are.
+    /// The clip asks for the list of clips.
     ListClips(Request),
-    /// It asks for its data. A request that makes no sense is answered with what is wrong with it.
+    /// The clip asks for its data. An invalid request carries the error to answer with.
     Data(Request, Result<DataRequest, ClipError>),
-    /// It has something to say for its log.
+    /// The clip writes to its log.
     Log(Level, String),
 }
 
-/// Which dialect a line is written in.
+/// The dialect of one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineDialect {
     /// The `register` line.
@@ -100,7 +100,7 @@ pub enum LineDialect {
 }
 
 impl LineDialect {
-    /// What the first line of a clip tells about it.
+    /// Returns the dialect of a clip whose first line this is.
     pub fn detected_dialect(self) -> DetectedDialect {
         match self {
             Self::Registration => DetectedDialect::Register,
@@ -110,17 +110,18 @@ impl LineDialect {
     }
 }
 
-/// What the clip said went wrong.
+/// A failure that a clip reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// The code, if it gave one.
+    /// The code, if the clip sent one.
     pub code: Option<crate::Code>,
-    /// The words, unchanged.
+    /// The clip's message, unchanged.
     pub message: String,
 }
 
 impl Failure {
-    /// The failure as callers see it. Words without a code are judged by what the SDK is known to say.
+    /// Converts the failure for callers. A message without a code gets the code that fits the known messages of the
+    /// SDK.
     pub fn into_error(self, after_chunks: bool) -> ClipError {
         let code = self.code.unwrap_or_else(|| {
             if self.message.starts_with("unknown command") {
@@ -135,7 +136,7 @@ impl Failure {
     }
 }
 
-/// Whether a text is what the SDK prints when input does not fit its schema.
+/// Reports whether a text is the list that the SDK prints when an input does not match its schema.
 fn is_list_of_issues(text: &str) -> bool {
     #[derive(serde::Deserialize)]
     struct Issue {
@@ -148,30 +149,29 @@ fn is_list_of_issues(text: &str) -> bool {
         && serde_json::from_str::<Vec<Issue>>(text).is_ok_and(|issues| !issues.is_empty())
 }
 
-/// The id under which a clip wants its own request answered, as it wrote it.
+/// The id of a clip's own request, as the clip wrote it.
 #[derive(Debug, Clone)]
 pub struct Request(pub Box<RawValue>);
 
 /// A call from one clip to another.
 #[derive(Debug, Clone)]
 pub struct CrossCall {
-    /// Whom to call: an alias or a package.
+    /// The alias or the package of the called clip.
     pub clip: String,
-    /// Which command.
     pub command: String,
-    /// With what input, as JSON text.
+    /// The input as JSON text.
     pub input: Bytes,
-    /// The secret that opens the other clip, if one is needed.
+    /// The secret that the called clip requires, if any.
     pub clip_token: Option<String>,
 }
 
-/// Why a line could not be understood. It is skipped.
+/// The reason why a line was not understood. Such a line is skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Junk {
     /// It is not a JSON object.
     NotJson,
-    /// A type nobody knows; empty if there is none.
+    /// The type is unknown; empty if there is none.
     UnknownType(String),
-    /// Its type demands an id, and there is none.
+    /// The type requires an id, and there is none.
     NoId,
 }

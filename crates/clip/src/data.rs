@@ -1,8 +1,7 @@
-//! The files a clip keeps: one private directory per clip, addressed `pinix://ALIAS/PATH`.
+//! The stored files of clips: one private directory per clip, addressed `pinix://ALIAS/PATH`.
 //!
-//! Everything here works without the clip's process. Paths come from anywhere and are trusted nowhere: they are cleaned
-//! as text, and the kernel resolves what is left beneath the clip's directory (`beneath.rs`). The calls block; see
-//! [`DataStore::serve`].
+//! Everything here works without the clip's process. Paths are untrusted: they are cleaned as text, and the kernel
+//! resolves the rest beneath the clip's directory (`beneath.rs`). The functions block, except [`DataStore::serve`].
 
 pub(crate) mod beneath;
 mod mime;
@@ -28,92 +27,84 @@ pub use mime::mime_of;
 pub(crate) use mime::type_of;
 pub use path::{parse_uri, uri};
 
-/// The longest file read or written at once.
+/// The longest file that is read or written, in bytes.
 pub const MAX_FILE: usize = 32 * 1024 * 1024;
-/// The most entries listed.
+/// The most entries of a listing.
 pub const MAX_ENTRIES: usize = 10_000;
-/// Where files are written before they take their place. No alias starts with a dot.
+/// The directory in which files are written before they are moved to their path. No alias starts with a dot.
 const UNFINISHED: &str = ".unfinished";
 
-/// What to do with a clip's files.
+/// A request for an operation on a clip's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataRequest {
-    /// What to do.
     pub operation: DataOperation,
-    /// With which file or directory; empty for the root, which can only be listed.
+    /// The file or directory; empty for the root, which can only be listed.
     pub path: String,
-    /// Whose files; those of the asker if `None`.
+    /// The alias of the clip whose files are meant; the requesting clip if `None`.
     pub clip: Option<String>,
 }
 
-/// What can be done with files.
+/// An operation on a clip's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DataOperation {
     /// Read a whole file.
     Read,
-    /// Write a whole file, with the directories on the way to it.
+    /// Write a whole file, and create its parent directories.
     Write {
-        /// Its bytes.
         content: Bytes,
-        /// What it is, as far as the writer says so. Files kept here are known by their names; others may keep it.
+        /// The media type that the writer sent. This store derives types from file names and ignores it; other stores
+        /// may use it.
         mime: String,
     },
-    /// List a directory, one level.
+    /// List a directory, without its subdirectories.
     List,
     /// Delete a file or an empty directory.
     Delete,
-    /// Tell a file's size, type and age.
+    /// Return a file's size, type and time of modification.
     Stat,
 }
 
-/// What came of it.
+/// The result of an operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DataAnswer {
-    /// The address of what was written or deleted.
+    /// The address of the written or deleted file.
     Uri(String),
-    /// The bytes of a file.
     Content(#[serde(serialize_with = "as_base64")] Bytes),
-    /// What is in a directory, by name.
+    /// The contents of a directory, sorted by name.
     Entries(Vec<Entry>),
-    /// About a file.
     Stat(Stat),
 }
 
 /// A file or directory in a listing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Entry {
-    /// Its name.
     pub name: String,
-    /// Its address.
+    /// The address, such as `pinix://todo/notes.txt`.
     pub path: String,
-    /// Which it is.
     pub r#type: EntryKind,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// What a file is, going by its name.
+    /// The media type of a file, derived from its name; `None` for directories.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mime: Option<Cow<'static, str>>,
 }
 
-/// File or directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EntryKind {
-    /// A file.
     File,
-    /// A directory.
     Directory,
 }
 
-/// About a file.
+/// The metadata of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Stat {
-    /// Its size in bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// What it is, going by its name.
+    /// The media type, derived from the name.
     pub mime: Cow<'static, str>,
-    /// When it was last written: RFC 3339, UTC.
+    /// The time of the last modification: RFC 3339, UTC.
     pub modified: String,
 }
 
@@ -124,7 +115,8 @@ pub struct DataStore {
 }
 
 impl DataStore {
-    /// Opens the store in `root`, which is made if it is missing, and removes what an earlier process left unfinished.
+    /// Opens the store in `root`, creates the directory if it is missing, and removes unfinished files of an earlier
+    /// process.
     pub fn open(root: impl Into<PathBuf>) -> Result<Self, ClipError> {
         let store = Self { root: root.into() };
         let unfinished = store.root.join(UNFINISHED);
@@ -133,7 +125,8 @@ impl DataStore {
         Ok(store)
     }
 
-    /// A clip's directory, made if it is missing. This is what the clip's process gets as `PINIX_DATA_DIR`.
+    /// Returns the directory of a clip, and creates it if it is missing. The clip's process receives it as
+    /// `PINIX_DATA_DIR`.
     pub fn directory(&self, alias: &str) -> Result<PathBuf, ClipError> {
         let directory = self.root.join(checked(alias)?);
         fs::create_dir_all(&directory)
@@ -141,13 +134,14 @@ impl DataStore {
         Ok(directory)
     }
 
-    /// Deletes everything a clip keeps. A link in its place is removed, not followed.
+    /// Deletes all files of a clip. If its directory is a link, the link is removed and not followed.
     pub fn purge(&self, alias: &str) -> Result<(), ClipError> {
         let directory = self.root.join(checked(alias)?);
         remove_if_there(&directory).map_err(|error| ClipError::io(directory.display(), &error))
     }
 
-    /// Does what `from` asks, on a thread where it may block. A clip writes only its own files; it may read those of others.
+    /// Performs a request of the clip `from` on a thread that may block. A clip writes only its own files; it may read
+    /// those of others.
     pub async fn serve(
         self: &Arc<Self>,
         from: &str,
@@ -173,7 +167,7 @@ impl DataStore {
         }
     }
 
-    /// Does one operation. Blocks.
+    /// Performs one operation. Blocks.
     pub fn perform(
         &self,
         alias: &str,
@@ -194,7 +188,7 @@ impl DataStore {
         }
     }
 
-    /// The bytes of a file.
+    /// Reads a file. Fails if it is longer than [`MAX_FILE`].
     pub fn read(&self, alias: &str, path: &str) -> Result<Vec<u8>, ClipError> {
         let place = self.data_path(alias, path)?;
         let file = place.open(OpenMode::File)?;
@@ -210,21 +204,22 @@ impl DataStore {
         limited
             .read_to_end(&mut bytes)
             .map_err(|error| place.io(&error))?;
-        // It may have grown since.
+        // The file may have grown since its length was read.
         if bytes.len() > MAX_FILE {
             return Err(place.too_large());
         }
         Ok(bytes)
     }
 
-    /// Writes a file, whole or not at all, and gives its address.
+    /// Writes a file, whole or not at all, and returns its address.
     pub fn write(&self, alias: &str, path: &str, bytes: &[u8]) -> Result<String, ClipError> {
         self.directory(alias)?;
         let place = self.data_path(alias, path)?;
         if bytes.len() > MAX_FILE {
             return Err(place.too_large());
         }
-        // The file would only take the place of a link that leads out, but whoever follows it is refused everywhere else.
+        // Writing would only replace a link that leads out of the directory, but every other operation refuses such a
+        // link.
         match place.open(OpenMode::Reference) {
             Err(error) if error.code == Code::PermissionDenied => return Err(error),
             Ok(there) => {
@@ -265,7 +260,7 @@ impl DataStore {
         written.map(|()| place.uri())
     }
 
-    /// What is in a directory; nothing if there is no such directory.
+    /// Lists a directory. A directory that does not exist is empty.
     pub fn list(&self, alias: &str, path: &str) -> Result<Vec<Entry>, ClipError> {
         let path = path::clean(path)?;
         let place = DataPath {
@@ -289,7 +284,7 @@ impl DataStore {
                 continue;
             };
             let path = path::joined(&place.path, &name);
-            // What leads nowhere, or elsewhere, is not part of the namespace.
+            // Links that are broken or lead out of the directory are not listed.
             let Ok(metadata) = root
                 .open(&path, OpenMode::Reference)
                 .map_err(io::Error::from)
@@ -318,7 +313,7 @@ impl DataStore {
         Ok(entries)
     }
 
-    /// Deletes a file or an empty directory and gives the address it had.
+    /// Deletes a file or an empty directory and returns the address it had.
     pub fn delete(&self, alias: &str, path: &str) -> Result<String, ClipError> {
         let place = self.data_path(alias, path)?;
         place
@@ -337,7 +332,7 @@ impl DataStore {
         Ok(place.uri())
     }
 
-    /// Size, type and age of a file.
+    /// Returns the size, type and time of modification of a file.
     pub fn stat(&self, alias: &str, path: &str) -> Result<Stat, ClipError> {
         let place = self.data_path(alias, path)?;
         let metadata = place
@@ -369,11 +364,11 @@ impl DataStore {
     }
 }
 
-/// One path of one clip, and how to say what is wrong with it.
+/// One path of one clip, with the errors about it.
 struct DataPath<'a> {
     store: &'a DataStore,
     alias: &'a str,
-    /// Cleaned.
+    /// The result of [`path::clean`].
     path: String,
 }
 
@@ -440,7 +435,7 @@ impl DataPath<'_> {
     }
 }
 
-/// Aliases name directories here, so nothing else may get in.
+/// Returns `alias` if it is valid. Aliases are directory names here, so nothing else may be accepted.
 fn checked(alias: &str) -> Result<&str, ClipError> {
     if alias::is_alias(alias) {
         Ok(alias)
@@ -449,7 +444,7 @@ fn checked(alias: &str) -> Result<&str, ClipError> {
     }
 }
 
-/// Removes a file, a link or a whole directory; nothing there is fine.
+/// Removes a file, a link or a whole directory. A missing one is not an error.
 pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
     let removed = match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
@@ -462,7 +457,7 @@ pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Reads base64 as clips write it, with or without padding.
+/// Decodes base64 with or without padding, because clips write both.
 pub(crate) fn from_base64(text: &str) -> Result<Vec<u8>, ClipError> {
     use base64::alphabet::STANDARD as ALPHABET;
     use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};

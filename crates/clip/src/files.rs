@@ -1,4 +1,4 @@
-//! Small files that are ours: written whole or not at all.
+//! Small JSON files of the hub, written whole or not at all.
 
 use std::fs::File;
 use std::io;
@@ -8,12 +8,12 @@ use std::time::Duration;
 use pinion_files::Replace;
 use serde::Serialize;
 
-/// Puts `content` in the place of a file, as indented JSON for nobody else to read.
+/// Replaces a file with `content` as indented JSON that only its owner may read (mode 0600).
 pub fn replace(path: &Path, content: &impl Serialize) -> io::Result<()> {
     replace_with_mode(path, content, 0o600)
 }
 
-/// The same for everybody to read.
+/// Replaces a file with `content` as indented JSON that every user may read (mode 0644).
 pub(crate) fn replace_for_all(path: &Path, content: &impl Serialize) -> io::Result<()> {
     replace_with_mode(path, content, 0o644)
 }
@@ -29,7 +29,7 @@ fn replace_with_mode(path: &Path, content: &impl Serialize, mode: u32) -> io::Re
     pinion_files::replace(path, &text, options)
 }
 
-/// The largest of these files that is read, in bytes.
+/// The largest file that is read, in bytes.
 const LIMIT: u64 = 64 << 20;
 
 /// Reads a file. `None` if it does not exist.
@@ -37,10 +37,10 @@ pub fn read_if_present(path: &Path) -> io::Result<Option<Vec<u8>>> {
     pinion_files::read_if_present(path, LIMIT)
 }
 
-/// How long a change waits for another process.
+/// Time to wait for another process that holds a lock.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
-/// Locks the file `path` until the result is dropped. Another process that holds it for ten seconds is an error.
+/// Locks the file `path` until the result is dropped. Fails if another process holds it for ten seconds.
 pub(crate) fn lock(path: &Path) -> io::Result<File> {
     pinion_files::lock(path, LOCK_WAIT).map_err(|error| match error.kind() {
         io::ErrorKind::TimedOut => {

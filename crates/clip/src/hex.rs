@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// Two lower-case digits for each byte.
+/// Encodes each byte as two lower-case digits.
 pub(crate) fn encode(bytes: &[u8]) -> String {
     let mut digits = String::with_capacity(bytes.len() * 2);
     for byte in bytes {
@@ -11,7 +11,7 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
     digits
 }
 
-/// The bytes that pairs of digits stand for.
+/// Decodes pairs of digits; `None` if they are not hexadecimal or their number is odd.
 pub(crate) fn decode(digits: &str) -> Option<Vec<u8>> {
     let pairs = digits.as_bytes().chunks(2);
     let byte = |pair: &[u8]| {

@@ -1,4 +1,4 @@
-//! The secret callers of a clip must know, kept as its hash only.
+//! The secret that callers of a clip must present, stored only as its hash.
 
 use std::fmt;
 
@@ -8,24 +8,24 @@ use subtle::ConstantTimeEq;
 
 use crate::{ClipError, Code};
 
-/// The SHA-256 of a secret. Written as 64 hexadecimal digits; shows nothing when printed for people.
+/// The SHA-256 of a secret. It is serialized as 64 hexadecimal digits and hidden in `Debug` output.
 #[derive(Clone, Copy)]
 pub struct CallSecret([u8; 32]);
 
 impl CallSecret {
-    /// What is kept of a secret; nothing of an empty one, which is none.
+    /// Hashes a secret; `None` if it is empty, which means that there is none.
     pub fn of(secret: &str) -> Option<Self> {
         (!secret.is_empty()).then(|| Self(Sha256::digest(secret).into()))
     }
 
-    /// Whether it is this one. Takes as long whatever was given.
+    /// Compares a presented secret in constant time.
     pub fn is(&self, given: &str) -> bool {
         let given: [u8; 32] = Sha256::digest(given).into();
         self.0.ct_eq(&given).into()
     }
 }
 
-/// Whether `given` opens what `secret` protects; without a secret, everything does.
+/// Checks the secret `given` against `secret`. Without a secret, every caller passes.
 pub(crate) fn check(secret: Option<&CallSecret>, given: Option<&str>) -> Result<(), ClipError> {
     match secret {
         Some(secret) if !secret.is(given.unwrap_or_default()) => {

@@ -1,4 +1,4 @@
-//! Lines coming in.
+//! Decodes the lines that clips print.
 
 use std::cell::Cell;
 
@@ -15,7 +15,7 @@ use crate::{ClipError, Code};
 
 const NULL: Bytes = Bytes::from_static(b"null");
 
-/// Every key any message has, none of them looked into.
+/// The keys of all messages, with their values unparsed.
 #[derive(Deserialize)]
 struct RawMessage<'a> {
     #[serde(rename = "type", borrow, default, deserialize_with = "present")]
@@ -56,7 +56,7 @@ struct RawMessage<'a> {
     message: Option<&'a RawValue>,
 }
 
-/// A key that is there with `null` is there.
+/// Reads a key with the value `null` as present.
 fn present<'de, D>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error>
 where
     D: serde::Deserializer<'de>,
@@ -64,10 +64,10 @@ where
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// Takes a value out of a line as it was written.
+/// Extracts a value from a line as it was written.
 type Part<'a> = &'a dyn Fn(&RawValue) -> Bytes;
 
-/// Understands one line, without its LF. What is passed on is not copied out of it.
+/// Decodes one line, without its LF. Long values are not copied out of it.
 pub fn decode(whole: &Bytes) -> Result<(Message, LineDialect), Junk> {
     match Shortened::of(whole).and_then(|short| decode_short(whole, &short)) {
         Some(understood) => Ok(understood),
@@ -75,7 +75,7 @@ pub fn decode(whole: &Bytes) -> Result<(Message, LineDialect), Junk> {
     }
 }
 
-/// Understands a line without its long string, if that is in an output or nowhere that matters.
+/// Decodes a line without its long string. `None` unless the line is an output and the string was restored in it.
 fn decode_short(whole: &Bytes, short: &Shortened) -> Option<(Message, LineDialect)> {
     let is_restored = Cell::new(true);
     let restored = |raw: &RawValue| match short.restore(whole, raw.get().as_bytes()) {
@@ -91,7 +91,7 @@ fn decode_short(whole: &Bytes, short: &Shortened) -> Option<(Message, LineDialec
 }
 
 fn understand(line: &[u8], part: Part<'_>) -> Result<(Message, LineDialect), Junk> {
-    // An array would pass for the fields in their order.
+    // Serde would accept an array as the fields in their order.
     if !line.trim_ascii_start().starts_with(b"{") {
         return Err(Junk::NotJson);
     }
@@ -133,7 +133,7 @@ fn understand(line: &[u8], part: Part<'_>) -> Result<(Message, LineDialect), Jun
 }
 
 impl RawMessage<'_> {
-    /// Our own ids are texts; clips that send them back as numbers are understood as well.
+    /// Returns the id. The hub sends ids as strings; clips that send them back as numbers are understood too.
     fn id(&self) -> Result<Box<str>, Junk> {
         let raw = self.id.ok_or(Junk::NoId)?;
         match text(Some(raw)) {
@@ -245,7 +245,7 @@ fn failure(error: Option<&RawValue>) -> Failure {
     }
 }
 
-/// The text of a JSON string; `None` for anything else.
+/// Returns the text of a JSON string; `None` for anything else.
 fn text(raw: Option<&RawValue>) -> Option<String> {
     let json = raw?.get();
     let inside = json.strip_prefix('"')?.strip_suffix('"')?;
@@ -260,7 +260,8 @@ fn is_number(raw: &RawValue) -> bool {
         .starts_with(|first: char| first == '-' || first.is_ascii_digit())
 }
 
-/// A value out of the line it is in. A small one in a long line is copied, so that it does not keep the rest.
+/// Extracts a value from its line. A value of less than half the line is copied, so that it does not hold the rest in
+/// memory.
 fn part(whole: &Bytes, bytes: &[u8]) -> Bytes {
     if bytes.len() < whole.len() / 2 {
         Bytes::copy_from_slice(bytes)

@@ -1,4 +1,4 @@
-//! Lines going out, each with its LF.
+//! Encodes the lines that clips are sent, each with its LF.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -8,17 +8,18 @@ use crate::ClipError;
 use crate::cross_calls::Listing;
 use crate::data::DataAnswer;
 
-/// Makes one line of something that can always be printed.
+/// Serializes `value` to one line.
 fn line(value: &impl Serialize) -> Vec<u8> {
     let mut line = Vec::with_capacity(128);
-    // Texts, numbers and raw JSON cannot fail to print into memory.
+    // Serializing strings, numbers and raw JSON into memory cannot fail.
     let _ = serde_json::to_writer(&mut line, value);
     flatten(&mut line);
     line.push(b'\n');
     line
 }
 
-/// JSON that others wrote may be spread over lines. Inside its texts there are none, so all of them are space.
+/// Replaces the line breaks of raw JSON with spaces. JSON strings contain no raw line breaks, so this does not change
+/// values.
 fn flatten(line: &mut [u8]) {
     for byte in line {
         if matches!(byte, b'\n' | b'\r') {
@@ -27,7 +28,7 @@ fn flatten(line: &mut [u8]) {
     }
 }
 
-/// A call. The same in both dialects.
+/// Encodes a call. It is the same in both dialects.
 pub fn invoke(id: &str, command: &str, input: &RawValue) -> Vec<u8> {
     #[derive(Serialize)]
     struct Invoke<'a> {
@@ -44,7 +45,7 @@ pub fn invoke(id: &str, command: &str, input: &RawValue) -> Vec<u8> {
     })
 }
 
-/// The answer to `register`.
+/// Encodes the answer to `register`.
 pub fn registered(alias: &str) -> Vec<u8> {
     #[derive(Serialize)]
     struct Registered<'a> {
@@ -57,7 +58,7 @@ pub fn registered(alias: &str) -> Vec<u8> {
     })
 }
 
-/// That nobody waits for a call any more. Direct clips only: the others know no such line.
+/// Encodes the cancellation of a call, for direct clips only: the register dialect has no such line.
 pub fn cancel(id: &str, reason: &str) -> Vec<u8> {
     #[derive(Serialize)]
     struct Cancel<'a> {
@@ -80,7 +81,7 @@ struct Answer<'a, T> {
     rest: T,
 }
 
-/// What another clip gave.
+/// Encodes the output of another clip.
 pub fn answer_output(dialect: Dialect, request: &Request, output: &RawValue) -> Vec<u8> {
     #[derive(Serialize)]
     struct Output<'a> {
@@ -118,7 +119,7 @@ struct Object<'a> {
     error: Structured<'a>,
 }
 
-/// Why another clip gave nothing. The SDK can only read a text, direct clips get the code too.
+/// Encodes the failure of a call to another clip. The SDK can only read a text; direct clips also get the code.
 pub fn answer_error(dialect: Dialect, request: &Request, error: &ClipError) -> Vec<u8> {
     match dialect {
         Dialect::Register => answer_list_error(request, error),
@@ -133,7 +134,7 @@ pub fn answer_error(dialect: Dialect, request: &Request, error: &ClipError) -> V
     }
 }
 
-/// Which clips there are.
+/// Encodes the list of clips.
 pub fn answer_list(request: &Request, clips: &[Listing]) -> Vec<u8> {
     #[derive(Serialize)]
     struct Clips<'a> {
@@ -146,7 +147,7 @@ pub fn answer_list(request: &Request, clips: &[Listing]) -> Vec<u8> {
     })
 }
 
-/// Why the clips cannot be listed.
+/// Encodes the failure to list clips.
 pub fn answer_list_error(request: &Request, error: &ClipError) -> Vec<u8> {
     line(&Text {
         r#type: "error",
@@ -155,7 +156,8 @@ pub fn answer_list_error(request: &Request, error: &ClipError) -> Vec<u8> {
     })
 }
 
-/// What came of a data request. A failure is an object here: the SDK understands nothing else.
+/// Encodes the answer to a data request. A failure is an object in both dialects, because the SDK understands nothing
+/// else here.
 pub fn answer_data(request: &Request, answer: &Result<DataAnswer, ClipError>) -> Vec<u8> {
     match answer {
         Ok(answer) => line(&Answer {

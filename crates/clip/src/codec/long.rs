@@ -1,28 +1,28 @@
-//! Long lines that are long because of one plain string, as base64 is, understood without looking at every byte twice.
+//! Decodes long lines whose length is due to one plain string, such as base64, without scanning every byte twice.
 //!
-//! The string is taken out, the short line that remains is understood as any other, and the string is put back where it
-//! was. A string is plain if it is ASCII without escapes: whatever it says, it cannot change what stands around it.
+//! The string is cut out, the short line that remains is decoded like any other, and the string is put back. A string
+//! is plain if it is ASCII without escapes, so that it cannot change the meaning of the text around it.
 
 use std::ops::Range;
 
-/// Shorter lines are not worth it.
+/// Shorter lines are decoded whole, because cutting would not be faster.
 const LONG_LINE: usize = 4 * 1024;
-/// Shorter strings are not taken out.
+/// Shorter strings are not cut out.
 const LONG_STRING: usize = 1024;
-/// How many strings may stand before the long one.
+/// The most strings that may precede the long one.
 const MAX_STRINGS_BEFORE: usize = 16;
 
 /// A line without its long string.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Shortened {
-    /// The line that remains; where the string was there is an empty one.
+    /// The remaining line, with an empty string in place of the long one.
     pub line: Vec<u8>,
-    /// What was between the quotes.
+    /// The position of the string in the whole line, without its quotes.
     taken: Range<usize>,
 }
 
 impl Shortened {
-    /// Takes out the first long string; `None` if there is none, or if it is not plain.
+    /// Cuts out the first long string; `None` if there is none, or if it is not plain.
     pub(super) fn of(whole: &[u8]) -> Option<Self> {
         if whole.len() < LONG_LINE {
             return None;
@@ -46,7 +46,7 @@ impl Shortened {
         None
     }
 
-    /// What `part`, which is a part of the remaining line, was in `whole`.
+    /// Returns the bytes of `whole` that correspond to `part`, a part of the remaining line.
     pub(super) fn restore<'a>(&self, whole: &'a [u8], part: &[u8]) -> Option<&'a [u8]> {
         let start = part
             .as_ptr()
@@ -63,9 +63,10 @@ impl Shortened {
     }
 }
 
-/// Whether these bytes mean nothing in a JSON string but themselves, quotes and backslashes aside.
+/// Reports whether these bytes contain neither control characters nor anything but ASCII. The caller excludes quotes
+/// and backslashes.
 fn is_plain(bytes: &[u8]) -> bool {
-    // Without an early end inside a piece, many bytes are looked at at once.
+    // Without an early exit inside a piece, the compiler can examine many bytes at once.
     bytes.chunks(256).all(|piece| {
         let odd = |byte: &u8| u8::from(*byte < 0x20) | u8::from(*byte >= 0x80);
         piece.iter().fold(0, |any, byte| any | odd(byte)) == 0

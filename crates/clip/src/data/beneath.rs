@@ -1,8 +1,7 @@
-//! Opening what is beneath a directory, and nothing else.
+//! Opens files beneath a directory and nothing outside of it.
 //!
-//! The kernel resolves each path with the directory as its root of no return: `..`, absolute links and links that
-//! lead out fail there, whatever happens to the directory meanwhile. A kernel that cannot do that is asked to follow
-//! no links at all.
+//! The kernel resolves each path with the directory as its root (`openat2`): `..`, absolute links and links that lead
+//! out fail, even if the directory changes meanwhile. On a kernel without `openat2`, no links are followed at all.
 
 use std::ffi::OsString;
 use std::fs::{File, ReadDir};
@@ -15,17 +14,17 @@ use nix::fcntl::{OFlag, OpenHow, ResolveFlag, open, openat, openat2};
 use nix::sys::stat::{Mode, mkdirat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
-/// The kernel may ask to try again when the tree changes under its hands.
+/// The kernel returns `EAGAIN` when the tree changes while it resolves a path.
 const ATTEMPTS: usize = 32;
 
-/// What is wanted of a path.
+/// The purpose for which a path is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OpenMode {
-    /// To read a file. It never waits, also where a pipe lies.
+    /// Read a file. Opening never blocks, even if the path is a pipe.
     File,
-    /// To list a directory.
+    /// List a directory.
     Directory,
-    /// Only to look at it.
+    /// Only read metadata.
     Reference,
 }
 
@@ -40,14 +39,14 @@ impl OpenMode {
     }
 }
 
-/// A directory as root.
+/// An open directory that paths are resolved beneath.
 #[derive(Debug)]
 pub(crate) struct Beneath {
     root: OwnedFd,
 }
 
 impl Beneath {
-    /// The directory `name` in `parent`, which must not be a link.
+    /// Opens the directory `name` in `parent`; `name` must not be a link.
     pub(crate) fn at(parent: &Path, name: &str) -> nix::Result<Self> {
         let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let parent = open(parent, flags, Mode::empty())?;
@@ -55,21 +54,21 @@ impl Beneath {
         Ok(Self { root })
     }
 
-    /// This very directory, wherever it is.
+    /// Opens `directory`, which may be a link.
     pub(crate) fn root(directory: &Path) -> nix::Result<Self> {
         let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let root = open(directory, flags, Mode::empty())?;
         Ok(Self { root })
     }
 
-    /// A directory in this one as root.
+    /// Opens a directory beneath this one.
     pub(crate) fn beneath(&self, path: &str) -> nix::Result<Self> {
         let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let root = self.resolve(path, flags)?;
         Ok(Self { root })
     }
 
-    /// Opens a path; the empty one is the root itself.
+    /// Opens a path; the empty path is the root itself.
     pub(crate) fn open(&self, path: &str, mode: OpenMode) -> nix::Result<File> {
         self.resolve(path, mode.flags()).map(File::from)
     }
@@ -89,7 +88,7 @@ impl Beneath {
         Err(Errno::EAGAIN)
     }
 
-    /// One name after the other, following no link.
+    /// Opens one name after the other and follows no link.
     fn walk(&self, path: &str, flags: OFlag) -> nix::Result<OwnedFd> {
         let through = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let mut names: Vec<&str> = path.split('/').collect();
@@ -102,7 +101,7 @@ impl Beneath {
         }
         let from = directory.as_ref().unwrap_or(&self.root);
         let opened = openat(from, last, flags | OFlag::O_NOFOLLOW, Mode::empty())?;
-        // With O_PATH a link is opened instead of refused.
+        // With `O_PATH`, a link is opened instead of refused.
         let metadata = File::from(opened.try_clone().map_err(|_| Errno::EMFILE)?).metadata();
         if metadata.is_ok_and(|metadata| metadata.is_symlink()) {
             return Err(Errno::ELOOP);
@@ -110,7 +109,7 @@ impl Beneath {
         Ok(opened)
     }
 
-    /// The directory a path is in, made with all above it where missing, and the last name of the path.
+    /// Returns the parent directory of a path, created with all directories above it, and the last name of the path.
     pub(crate) fn make_parents<'a>(&self, path: &'a str) -> nix::Result<(OwnedFd, &'a str)> {
         let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let mut directory = self.resolve("", flags)?;
@@ -131,7 +130,7 @@ impl Beneath {
         Ok((directory, &path[end..]))
     }
 
-    /// Removes a file, a link or an empty directory. A link is never followed for that.
+    /// Removes a file, a link or an empty directory. A link itself is removed and not followed.
     pub(crate) fn remove(&self, path: &str) -> nix::Result<()> {
         let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
         let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
@@ -143,11 +142,11 @@ impl Beneath {
     }
 }
 
-/// The names in an open directory.
+/// Lists the names in an open directory.
 pub(crate) fn names(
     directory: &File,
 ) -> io::Result<impl Iterator<Item = io::Result<OsString>> + use<>> {
-    // The descriptor, not the path it once had: that may lead elsewhere by now.
+    // The path of the descriptor, not the path it was opened with, which may lead elsewhere by now.
     let entries: ReadDir = std::fs::read_dir(format!("/proc/self/fd/{}", directory.as_raw_fd()))?;
     Ok(entries.map(|entry| entry.map(|entry| entry.file_name())))
 }

@@ -1,4 +1,4 @@
-//! What a file is, going by its name.
+//! Media types by file name.
 
 const TYPES: &[(&str, &str)] = &[
     ("avif", "image/avif"),
@@ -50,12 +50,12 @@ const TYPES: &[(&str, &str)] = &[
     ("zip", "application/zip"),
 ];
 
-/// The media type of a file of this name; that of plain bytes if the name does not tell.
+/// Returns the media type for a file name; `application/octet-stream` if its extension is unknown.
 pub fn mime_of(name: &str) -> &'static str {
     type_of(name).unwrap_or("application/octet-stream")
 }
 
-/// The media type of a file of this name, if that tells.
+/// Returns the media type for a file name, if its extension is known.
 pub(crate) fn type_of(name: &str) -> Option<&'static str> {
     let name = name.rsplit('/').next().unwrap_or_default();
     let extension = name.rsplit_once('.').map(|(_, extension)| extension);

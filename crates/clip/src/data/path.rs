@@ -1,19 +1,19 @@
-//! Paths as clips write them, and addresses.
+//! Paths of clips' files, and their `pinix://` addresses.
 
 use crate::{ClipError, alias};
 
-/// The longest path.
+/// The longest path, in bytes.
 const MAX_PATH: usize = 1024;
-/// The longest name in it; the kernel takes no longer one.
+/// The longest name in a path, in bytes; the limit of Linux file systems.
 const MAX_NAME: usize = 255;
 const SCHEME: &str = "pinix://";
 
-/// The address of a clip's file.
+/// Returns the address of a clip's file.
 pub fn uri(alias: &str, path: &str) -> String {
     format!("{SCHEME}{alias}/{path}")
 }
 
-/// The alias and the path in an address.
+/// Splits an address into the alias and the path.
 pub fn parse_uri(uri: &str) -> Result<(&str, &str), ClipError> {
     let rest = uri.trim().strip_prefix(SCHEME);
     let parts = rest.map(|rest| rest.split_once('/').unwrap_or((rest, "")));
@@ -26,7 +26,7 @@ pub fn parse_uri(uri: &str) -> Result<(&str, &str), ClipError> {
         })
 }
 
-/// `path` with single slashes and without `.` and `..`; empty for the root.
+/// Returns `path` with single slashes and without `.` and `..`; empty for the root.
 pub(crate) fn clean(path: &str) -> Result<String, ClipError> {
     let path = path.trim();
     if path.len() > MAX_PATH {

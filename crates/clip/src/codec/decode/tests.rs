@@ -211,7 +211,7 @@ proptest! {
     }
 }
 
-/// What a line means when every byte of it is looked at.
+/// Decodes a line without the short cut for long strings.
 fn thorough(line: &Bytes) -> Result<(Message, LineDialect), Junk> {
     understand(line, &|raw| part(line, raw.get().as_bytes()))
 }
