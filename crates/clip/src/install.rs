@@ -1,8 +1,8 @@
-//! Putting clips in place: from their source, through staging, into the place of an earlier version.
+//! Installs clips from their sources and replaces earlier versions.
 //!
-//! A package is fetched into a directory of its own beside the others, checked, completed and run once, all before anything
-//! that works is touched. [`Library::stage`] does that; [`Library::commit`] swaps it in. Between the two the owner
-//! stops the process of the version that goes. What a crash left half done is put right by [`Library::open`].
+//! [`Library::stage`] fetches a package into a new directory, checks it, installs its dependencies and runs it once,
+//! all before it touches an installed version. [`Library::commit`] puts the package in place. Between the two, the
+//! owner stops the process of the replaced version. [`Library::open`] repairs what a crash left unfinished.
 
 mod bindings;
 mod copy;
@@ -41,23 +41,22 @@ pub(crate) use unpack::MAX_ARCHIVE;
 
 /// The most files and directories of one package.
 const MAX_ENTRIES: usize = 50_000;
-/// The most bytes of one package, unpacked.
+/// The most bytes of one unpacked package.
 const MAX_BYTES: u64 = 512 * 1024 * 1024;
 const STAGING: &str = ".staging-";
 const REPLACED: &str = ".replaced-";
 
-/// What to install.
+/// A request to install a clip.
 #[derive(Debug, Clone, Copy)]
 pub struct Install<'a> {
-    /// The alias it shall have.
     pub alias: &'a str,
-    /// Where it is.
     pub source: &'a Source,
-    /// Who installs it. Only the same owner may replace it.
+    /// The owner of the installation. Only the same owner may replace it.
     pub owner: &'a str,
-    /// The secret callers must know. Empty for none, or for that of the version it takes the place of.
+    /// The secret that callers must present. If it is empty, the secret of the replaced version stays in force, if
+    /// there was one.
     pub call_secret: &'a str,
-    /// Who asks the registry, if it wants to know.
+    /// The token for the registry, if it requires one.
     pub registry_token: Option<&'a Token>,
 }
 
@@ -66,14 +65,14 @@ pub struct Install<'a> {
 pub struct Staged {
     directory: Scratch,
     record: Record,
-    /// Whether it takes the place of another.
+    /// It replaces an installed version.
     pub replaces: bool,
-    /// Why this version should not be used any more, as its registry says; empty if it may be.
+    /// The registry's reason for not using this version any more; empty if there is none.
     pub deprecated: String,
 }
 
 impl Staged {
-    /// The record it will have.
+    /// Returns the record that the clip will have.
     pub fn record(&self) -> &Record {
         &self.record
     }
@@ -89,7 +88,7 @@ pub struct Library {
 }
 
 impl Library {
-    /// Opens the library in `root`, which is made if it is missing.
+    /// Opens the library in `root`, and creates the directory if it is missing.
     pub fn open(root: impl Into<PathBuf>, programs: Programs) -> Result<Self, ClipError> {
         let root = root.into();
         let clips = root.join("clips");
@@ -104,23 +103,22 @@ impl Library {
         })
     }
 
-    /// The same library with other limits for the clips it tries out.
+    /// Replaces the limits for the clips of this library.
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// The files of all clips.
     pub fn data(&self) -> &Arc<DataStore> {
         &self.data
     }
 
-    /// Where the log of a clip is.
+    /// Returns the path of a clip's log.
     pub fn log_file(&self, alias: &str) -> PathBuf {
         self.root.join("logs").join(format!("{alias}.log"))
     }
 
-    /// Where a clip is installed.
+    /// Returns the directory of an installed clip.
     pub fn directory(&self, alias: &str) -> PathBuf {
         self.root.join("clips").join(alias)
     }
@@ -130,7 +128,7 @@ impl Library {
         records::read(&self.root)
     }
 
-    /// Changes or removes records, alone among all processes.
+    /// Changes or removes records under a lock that excludes other processes.
     pub fn update(
         &self,
         change: impl FnOnce(&mut BTreeMap<String, Record>),
@@ -138,7 +136,8 @@ impl Library {
         records::update(&self.root, change)
     }
 
-    /// How an installed clip is run. Token, address of the hub and limits are for the owner to set.
+    /// Returns the configuration of an installed clip. The caller sets the token, the address of the hub and the
+    /// limits.
     pub fn config(&self, record: &Record) -> Result<ClipConfig, ClipError> {
         let package = Package::read(Path::new(&record.path))?;
         let mut config = ClipConfig::new(
@@ -180,7 +179,7 @@ impl Library {
         .await?;
         let source = &fetched.source;
         if !matches!(source, Source::Local { .. }) {
-            // What is bound is the user's to say, not the package's.
+            // The user decides about bindings, not the package.
             binding_files::write(&Package::read(&directory.path)?, &Bindings::new())?;
         }
         let package = Package::read(&directory.path)?;
@@ -219,7 +218,7 @@ impl Library {
         })
     }
 
-    /// Runs a clip once, apart from everything, to hear what it is.
+    /// Runs a clip once, without access to other clips and data, and returns its manifest and dialect.
     async fn try_out(
         &self,
         alias: &str,
@@ -273,7 +272,7 @@ impl Library {
         }
     }
 
-    /// Puts a staged package in its place. The process of the version that was there must have ended.
+    /// Puts a staged package in its place. The process of the replaced version must have ended.
     pub fn commit(&self, staged: Staged) -> Result<Record, ClipError> {
         let Staged {
             mut directory,
@@ -331,16 +330,16 @@ impl Library {
     }
 }
 
-/// What is removed with a clip.
+/// The data to remove together with a clip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purge {
-    /// Its program only; its data waits for the next installation under this alias.
+    /// Only the program is removed; the data stays for the next installation under this alias.
     Nothing,
-    /// Its data and logs too.
+    /// Data and logs are removed too.
     Data,
 }
 
-/// A directory that is removed when dropped, unless it is kept.
+/// A directory that is removed when it is dropped, unless [`Scratch::keep`] was called.
 #[derive(Debug)]
 struct Scratch {
     path: PathBuf,
@@ -367,7 +366,7 @@ impl Drop for Scratch {
     }
 }
 
-/// After a crash: what was being replaced and has no successor is put back, what was being staged is removed.
+/// Repairs what a crash left: restores a replaced version that has no successor, and removes staged packages.
 fn repair(clips: &Path) -> io::Result<()> {
     for entry in fs::read_dir(clips)? {
         let entry = entry?;
@@ -377,7 +376,7 @@ fn repair(clips: &Path) -> io::Result<()> {
             remove_if_there(&entry.path())?;
         } else if let Some(alias) = name.strip_prefix(REPLACED) {
             let place = clips.join(alias);
-            // Only directories are the work of this program; anything else belongs to the user.
+            // Only directories were made by this program; anything else belongs to the user.
             let is_directory = |path: &Path| fs::symlink_metadata(path).map(|found| found.is_dir());
             match (is_directory(&entry.path())?, is_directory(&place)) {
                 (true, Ok(true)) => remove_if_there(&entry.path())?,

@@ -1,7 +1,7 @@
-//! Registries: where packages are kept under names and versions, with their checksums.
+//! Registries: stores of packages by name and version, with their checksums.
 //!
-//! A registry is a service with an HTTP interface, or a plain directory with an `index.json` in it, on this machine or on any
-//! web server:
+//! A registry is a service with an HTTP interface, or a directory with an `index.json`, on this machine or on a web
+//! server:
 //!
 //! ```json
 //! {"packages": {"@acme/todo": {
@@ -10,8 +10,8 @@
 //! }}}
 //! ```
 //!
-//! `tarball` is relative to the index and stays beneath it. `shasum` is SHA-256 or, from older services, SHA-1; a package
-//! without one is refused. What is in a package is for [`crate::install`] to judge.
+//! `tarball` is relative to the index and must lie beneath its directory. `shasum` is SHA-256 or, from older services,
+//! SHA-1; a package without a checksum is rejected. [`crate::install`] checks the contents of packages.
 
 mod account;
 mod address;
@@ -38,31 +38,31 @@ pub use documents::{Found, PackageKind, Release};
 pub use publish::Publication;
 pub(crate) use publish::refuse_local_dependencies;
 
-/// A registry, and who asks.
+/// A registry, with the token of the caller.
 #[derive(Debug)]
 pub struct Registry {
     address: Address,
     client: Client,
 }
 
-/// What is searched for.
+/// A search for packages.
 #[derive(Debug, Clone, Default)]
 pub struct Search<'a> {
     /// Words in the name or the description.
     pub words: &'a str,
-    /// Only this category; empty for all.
+    /// The category to search in; empty for all.
     pub domain: &'a str,
-    /// Only this kind.
+    /// The kind to search for; all if `None`.
     pub kind: Option<PackageKind>,
-    /// At most so many; 0 for what the registry likes.
+    /// The most results; 0 for the registry's default.
     pub limit: usize,
-    /// Without the first so many.
+    /// The number of results to skip.
     pub offset: usize,
 }
 
 impl Registry {
-    /// The registry at an address. Nothing is asked yet. The token is sent to the registry alone, never in clear over a
-    /// network.
+    /// Creates a client of the registry at an address. Sends nothing yet. The token is sent only to the registry, and
+    /// never unencrypted over a network.
     pub fn new(address: Address, token: Option<Token>) -> Self {
         Self {
             client: Client::new(&address, token),
@@ -70,7 +70,7 @@ impl Registry {
         }
     }
 
-    /// Finds a version: the one named, the one a tag stands for, or the latest.
+    /// Finds a version: the one named, the one a tag refers to, or the latest.
     pub async fn find(
         &self,
         package: &PackageName,
@@ -103,7 +103,7 @@ impl Registry {
         Ok(Release::of_version(&document, &version, &entry))
     }
 
-    /// Everything about a package but what is in it.
+    /// Fetches the tags and versions of a package.
     async fn document(&self, package: &PackageName) -> Result<PackageDocument, ClipError> {
         let missing = || {
             ClipError::new(
@@ -174,7 +174,8 @@ impl Registry {
         )
     }
 
-    /// Brings the archive of a version to this machine: where it is now, `place` unless it was here already.
+    /// Downloads the archive of a version to `place` and returns its path. An archive in a local directory is not
+    /// copied; its own path is returned.
     pub(crate) async fn download(
         &self,
         release: &Release,
@@ -205,7 +206,6 @@ impl Registry {
         Ok(place.to_owned())
     }
 
-    /// Searches the registry.
     pub async fn search(&self, search: &Search<'_>) -> Result<Vec<Found>, ClipError> {
         let Address::Service(base) = &self.address else {
             return Ok(documents::search(&self.index().await?, search));
@@ -229,7 +229,7 @@ impl Registry {
         Ok(documents::found(&self.client.json(&url).await?))
     }
 
-    /// Adds a version to the registry. One that is there is never changed.
+    /// Adds a version to the registry. A published version is never changed.
     pub async fn publish(&self, publication: &Publication) -> Result<(), ClipError> {
         let package: PackageName = publication.text("name").parse()?;
         match &self.address {
@@ -244,12 +244,12 @@ impl Registry {
         }
     }
 
-    /// The tags of a package, and the versions they stand for.
+    /// Returns the tags of a package with the versions they refer to.
     pub async fn tags(&self, package: &PackageName) -> Result<BTreeMap<String, String>, ClipError> {
         Ok(self.document(package).await?.tags)
     }
 
-    /// Lets a tag stand for a version.
+    /// Sets the version that a tag refers to.
     pub async fn tag(
         &self,
         package: &PackageName,
@@ -283,7 +283,7 @@ fn scope(package: &PackageName) -> String {
     format!("@{}", package.scope)
 }
 
-/// That nobody could tell whether what a registry gives out is what was published.
+/// The error for a version without a checksum: a download of it could not be verified.
 pub(crate) fn no_checksum(package: &PackageName, version: &str) -> ClipError {
     ClipError::new(
         Code::FailedPrecondition,

@@ -1,4 +1,4 @@
-//! What fills the slots of installed clips.
+//! The bindings of installed clips.
 
 use std::path::Path;
 
@@ -8,12 +8,13 @@ use crate::bindings::{self, Binding, Bindings};
 use crate::package::Package;
 
 impl Library {
-    /// What fills the slots of an installed clip.
+    /// Returns the bindings of an installed clip.
     pub fn bindings(&self, alias: &str) -> Result<Bindings, ClipError> {
         bindings::read(&self.package(alias)?)
     }
 
-    /// Fills a slot of an installed clip. A running process has to be told: [`Clip::renew`](crate::Clip::renew).
+    /// Binds a slot of an installed clip. A running process does not see the change until
+    /// [`Clip::renew`](crate::Clip::renew) is called.
     pub fn set_binding(&self, alias: &str, slot: &str, binding: Binding) -> Result<(), ClipError> {
         let (slot, binding) = bindings::checked(slot, binding)?;
         self.change_bindings(alias, |bindings| {
@@ -21,7 +22,7 @@ impl Library {
         })
     }
 
-    /// Empties a slot of an installed clip. One that is empty stays so.
+    /// Removes the binding of a slot of an installed clip, if there is one.
     pub fn remove_binding(&self, alias: &str, slot: &str) -> Result<(), ClipError> {
         self.change_bindings(alias, |bindings| {
             bindings.remove(slot.trim());
@@ -49,7 +50,7 @@ impl Library {
     }
 }
 
-/// What the user has bound stays bound, whatever the new version brings along.
+/// Copies the bindings of the earlier version, because the user's choice overrides that of the new package.
 pub(super) fn keep_bindings(from: &Path, to: &Path) -> Result<(), ClipError> {
     let Ok(earlier) = Package::read(from) else {
         return Ok(());

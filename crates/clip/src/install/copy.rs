@@ -1,4 +1,4 @@
-//! Copying a package's directory.
+//! Copies the directory of a package.
 
 use std::fs;
 use std::io;
@@ -9,10 +9,10 @@ use super::{MAX_BYTES, MAX_ENTRIES};
 use crate::bindings;
 use crate::{ClipError, Code};
 
-/// Not part of a package: one is history, the other is made anew.
+/// Excluded from packages: the history, and the dependencies that are installed anew.
 const LEFT_OUT: [&str; 2] = [".git", "node_modules"];
 
-/// Counts what a package is made of, and has enough at some point.
+/// Counts the files and bytes of a package and fails at the limits.
 #[derive(Debug, Default)]
 pub(super) struct Budget {
     entries: usize,
@@ -29,7 +29,7 @@ impl Budget {
         Ok(())
     }
 
-    /// How many more bytes it may have.
+    /// Returns how many more bytes the package may have.
     pub(super) fn left(&self) -> u64 {
         MAX_BYTES - self.bytes
     }
@@ -44,7 +44,7 @@ impl Budget {
     }
 }
 
-/// Copies `source` into `target`, which is there and empty.
+/// Copies `source` into `target`, which must exist and be empty.
 pub(super) fn directory(source: &Path, target: &Path) -> Result<(), ClipError> {
     let mut budget = Budget::default();
     let mut links = Links::new(target);
@@ -73,13 +73,13 @@ pub(super) fn directory(source: &Path, target: &Path) -> Result<(), ClipError> {
                 let copied = write_file(&target.join(&relative), file, limit, mode);
                 budget.bytes(copied.map_err(wrong)?)?;
             }
-            // Sockets and pipes are left behind: they are no part of a program.
+            // Sockets and pipes are skipped, because they are not part of a program.
         }
     }
     links.make()
 }
 
-/// Writes at most `limit` bytes; how many there were.
+/// Writes at most `limit` bytes and returns their number.
 pub(super) fn write_file(
     path: &Path,
     source: impl io::Read,
@@ -88,7 +88,8 @@ pub(super) fn write_file(
 ) -> io::Result<u64> {
     let mut file = pinion_files::create_or_empty(path, 0o600)?;
     let count = io::copy(&mut source.take(limit), &mut file)?;
-    // Whether others may read or run it is kept, everything more special is not. Secrets are nobody else's.
+    // Permissions to read, write and run are copied, the set-id and sticky bits are not. Files of bindings hold
+    // secrets.
     let mode = match path.file_name() {
         Some(name) if name == bindings::FILE => 0o600,
         _ => mode & 0o777 | 0o600,
@@ -97,8 +98,8 @@ pub(super) fn write_file(
     Ok(count)
 }
 
-/// Links of a package. They are made last, so that nothing is ever written through one, and must lead to something
-/// inside.
+/// The links of a package. They are created last, so that nothing is written through one, and must lead to something
+/// inside the package.
 #[derive(Debug)]
 pub(super) struct Links<'a> {
     target: &'a Path,

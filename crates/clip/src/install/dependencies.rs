@@ -1,4 +1,4 @@
-//! The npm packages a package needs, fetched by the program that will run it.
+//! Fetches the npm packages that a package depends on.
 
 use std::ffi::OsString;
 
@@ -7,7 +7,7 @@ use crate::package::{Package, Runtime};
 use crate::process::{Programs, bun, npm};
 use crate::{ClipError, Code};
 
-/// Runs `bun install`, or `npm install` where there is no bun, if the package needs others.
+/// Runs `bun install`, or `npm install` where bun is missing, if the package has dependencies.
 pub(super) async fn install(package: &Package, programs: &Programs) -> Result<(), ClipError> {
     let needs = matches!(package.runtime, Runtime::Bun | Runtime::Node) && package.wants_packages;
     if !needs {

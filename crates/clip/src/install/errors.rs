@@ -1,4 +1,4 @@
-//! Why a clip is not installed, in words that mean something to whoever wanted it.
+//! Error messages about installations, in terms of the source that the user named.
 
 use std::path::Path;
 
@@ -8,12 +8,13 @@ use crate::package::{Package, Runtime};
 use crate::process::{self, Programs};
 use crate::source::Source;
 
-/// So many lines of a clip that could not be tried out are told.
+/// Number of a clip's last log lines that are shown when its first run fails.
 const SHOWN_LINES: usize = 5;
-/// They are looked for among so many.
+/// Number of log lines among which they are searched.
 const SEARCHED_LINES: usize = 50;
 
-/// The same about the source: where a package lies while it is looked at is nobody's business.
+/// Replaces the path of the staging directory in a message with the source, because the user does not know that
+/// directory.
 pub(super) fn with_source(error: ClipError, staged: &Path, source: &Source) -> ClipError {
     let source = match source {
         Source::Local { path, .. } => path.display().to_string(),
@@ -23,7 +24,7 @@ pub(super) fn with_source(error: ClipError, staged: &Path, source: &Source) -> C
     ClipError::new(error.code, error.message.replace(&staged, &source))
 }
 
-/// Why a clip could not be tried out, with its last words and what it may need.
+/// Describes why a clip failed when it was run once, with its last lines and the program it may need.
 pub(super) fn trial_failed(
     error: ClipError,
     log: &ClipLog,
@@ -31,12 +32,12 @@ pub(super) fn trial_failed(
     programs: &Programs,
 ) -> ClipError {
     let mut message = error.message.into_owned();
-    // What we said about it is in the message already.
-    let said = log.tail(SEARCHED_LINES);
-    let said = said.iter().filter(|line| line.origin != Origin::System);
-    let said: Vec<&str> = said.map(|line| &*line.message).collect();
-    let last = &said[said.len().saturating_sub(SHOWN_LINES)..];
-    // A crash is reported with its last lines.
+    // The hub's own messages about the clip are already part of `message`.
+    let lines = log.tail(SEARCHED_LINES);
+    let lines = lines.iter().filter(|line| line.origin != Origin::System);
+    let lines: Vec<&str> = lines.map(|line| &*line.message).collect();
+    let last = &lines[lines.len().saturating_sub(SHOWN_LINES)..];
+    // The message about a crash contains the last lines already.
     if last.last().is_some_and(|line| !message.contains(line)) {
         message.push_str("; its last lines:");
         for line in last {
@@ -49,7 +50,7 @@ pub(super) fn trial_failed(
     ClipError::new(error.code, message)
 }
 
-/// Whether node has to run what not every node understands.
+/// Reports whether node must run TypeScript, which older versions of node cannot.
 fn is_typescript_on_node(package: &Package, programs: &Programs) -> bool {
     let by_node = match package.runtime {
         Runtime::Bun => process::bun(programs).is_none(),

@@ -1,4 +1,4 @@
-//! Bringing a package here from wherever its source says it is.
+//! Fetches packages from their sources.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -13,16 +13,16 @@ use crate::registry::{PackageKind, Registry, Release, no_checksum};
 use crate::source::Source;
 use crate::{ClipError, Code, files};
 
-/// What was fetched.
+/// The result of fetching a package.
 #[derive(Debug)]
 pub(super) struct Fetched {
-    /// The source with the very version that came of it.
+    /// The source with the exact version that was fetched.
     pub(super) source: Source,
-    /// Why that version should not be used any more; empty if it may be.
+    /// The registry's reason for not using this version any more; empty if there is none.
     pub(super) deprecated: String,
 }
 
-/// Fetches what `source` stands for into `target`, which is there and empty.
+/// Fetches the package of `source` into `target`, which must exist and be empty.
 pub(super) async fn fetch(
     source: &Source,
     token: Option<&Token>,
@@ -71,7 +71,7 @@ pub(super) async fn fetch(
     Ok(Fetched { source, deprecated })
 }
 
-/// The version a source stands for at the moment, without fetching it; the source as it is if it has no versions.
+/// Resolves a source to an exact version without fetching it. A source without versions stays as it is.
 pub(super) async fn pin(
     source: &Source,
     token: Option<&Token>,
@@ -97,9 +97,11 @@ pub(super) async fn pin(
             let doing = format!("asking npm for {package}");
             let here = std::env::temp_dir();
             let printed = run(npm(programs, &words)?, &here, Vec::new(), &doing).await?;
-            let said: Value = serde_json::from_slice(&printed).unwrap_or_default();
-            // Several versions come as a list, the newest last.
-            let version = said.as_str().or_else(|| said.as_array()?.last()?.as_str());
+            let reply: Value = serde_json::from_slice(&printed).unwrap_or_default();
+            // Several versions are printed as a list, the newest last.
+            let version = reply
+                .as_str()
+                .or_else(|| reply.as_array()?.last()?.as_str());
             let version = version.ok_or_else(|| {
                 let message = format!("npm does not say which version of {package} there is");
                 ClipError::new(Code::NotFound, message)
@@ -129,7 +131,7 @@ async fn release_into(
     blocking(move || unpack::archive(&archive, Some(&checksum), &target)).await
 }
 
-/// A clip that runs elsewhere: only what it says about itself is kept.
+/// Writes the description of a clip that runs elsewhere.
 fn describe(release: &Release, target: &Path) -> Result<(), ClipError> {
     let path = target.join("clip.json");
     let content = json!({
@@ -141,7 +143,8 @@ fn describe(release: &Release, target: &Path) -> Result<(), ClipError> {
     files::replace_for_all(&path, &content).map_err(|error| ClipError::io(path.display(), &error))
 }
 
-/// The archive of an npm package, from the registry the user has configured; npm checks it.
+/// Fetches a package with `npm pack` from the registry that npm is configured for, and returns its version. npm
+/// verifies the archive.
 async fn from_npm(
     package: &str,
     version: Option<&str>,
@@ -160,9 +163,9 @@ async fn from_npm(
     ];
     let doing = format!("fetching {package} from npm");
     let printed = run(npm(programs, &words)?, &download.path, Vec::new(), &doing).await?;
-    let said: Value = serde_json::from_slice(&printed).unwrap_or_default();
-    // One entry in a list, or under its name.
-    let packed = match &said {
+    let reply: Value = serde_json::from_slice(&printed).unwrap_or_default();
+    // npm prints an object with one entry, or a list of one.
+    let packed = match &reply {
         Value::Object(entries) => entries.values().next(),
         list => list.get(0),
     };
@@ -202,7 +205,7 @@ fn npm(programs: &Programs, words: &[&str]) -> Result<Vec<OsString>, ClipError> 
     Ok([npm.into()].into_iter().chain(words).collect())
 }
 
-/// The newest state of a repository, without its history.
+/// Fetches the newest commit of a repository, without its history.
 async fn from_git(
     address: &str,
     branch: Option<&str>,
@@ -223,7 +226,7 @@ async fn from_git(
         words.extend(["--branch".into(), branch.into()]);
     }
     words.extend(["--".into(), address.into(), "files".into()]);
-    // Nobody is there to answer questions, and nothing of the repository is to be run.
+    // Git must not prompt, because no user is present, and must not run filters such as LFS.
     let variables = [
         ("GIT_TERMINAL_PROMPT", "0"),
         ("GIT_ASKPASS", "true"),
@@ -236,7 +239,7 @@ async fn from_git(
     blocking(move || copy::directory(&source, &target)).await
 }
 
-/// A place with the same name and more.
+/// Returns the path of `target` with `suffix` appended to its name.
 fn beside(target: &Path, suffix: &str) -> PathBuf {
     let mut place = target.as_os_str().to_owned();
     place.push(suffix);

@@ -1,4 +1,4 @@
-//! What is known about installed clips, in `config.json`. Other keys of that file belong to others and stay.
+//! The records of installed clips in `config.json`. Other programs use other keys of that file; they are preserved.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,52 +13,50 @@ use crate::manifest::Manifest;
 use crate::secret::{self, CallSecret};
 use crate::{ClipError, files};
 
-/// What is known about an installed clip.
+/// The record of an installed clip.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Record {
-    /// Its alias.
+    /// The alias.
     pub name: String,
-    /// The package it is.
     pub package: String,
-    /// The version it is.
     pub version: String,
-    /// Where it came from.
+    /// The source from which it was installed.
     pub source: String,
-    /// Where it is.
+    /// The directory of the clip.
     pub path: String,
-    /// The secret callers must know, if there is one.
+    /// The secret that callers must present, if there is one.
     #[serde(rename = "token_sha256", skip_serializing_if = "Option::is_none")]
     pub secret: Option<CallSecret>,
-    /// The secret itself, as other programs write it. It is read and never written.
+    /// The secret in clear, as other programs write it. It is read but never written.
     #[serde(skip_serializing)]
     pub(super) token: String,
-    /// Who installed it; empty for the local user.
+    /// The owner of the installation; empty for the local user.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub owner: String,
-    /// How it speaks, as far as that is known.
+    /// The dialect of the clip, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ipc: Option<DetectedDialect>,
-    /// What it said about itself.
+    /// The manifest that the clip registered when it was installed.
     pub manifest: Manifest,
-    /// What others keep here.
+    /// Keys that other programs store in the record.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
 
 impl Record {
-    /// Whether callers must know a secret.
+    /// Reports whether callers must present a secret.
     pub fn is_token_protected(&self) -> bool {
         self.secret.is_some()
     }
 
-    /// Whether a caller that gave this may call the clip.
+    /// Checks the secret that a caller presented.
     pub fn check_secret(&self, given: Option<&str>) -> Result<(), ClipError> {
         secret::check(self.secret.as_ref(), given)
     }
 }
 
-/// The records in `root`.
+/// Reads the records in `root`.
 pub(super) fn read(root: &Path) -> Result<BTreeMap<String, Record>, ClipError> {
     let file = load(root)?;
     let clips = file.get("clips").and_then(Value::as_object);
@@ -80,7 +78,7 @@ pub(super) fn read(root: &Path) -> Result<BTreeMap<String, Record>, ClipError> {
     Ok(records)
 }
 
-/// Changes the records in `root` while nobody else does.
+/// Changes the records in `root` under the lock.
 pub(super) fn update(
     root: &Path,
     change: impl FnOnce(&mut BTreeMap<String, Record>),
@@ -96,7 +94,7 @@ pub(super) fn update(
     files::replace(&path, &file).map_err(wrong)
 }
 
-/// Keeps everybody else from changing what is installed in `root`, until it is dropped.
+/// Locks the installations in `root` against other processes until the result is dropped.
 pub(super) fn lock(root: &Path) -> Result<File, ClipError> {
     let path = root.join("config.json.lock");
     files::lock(&path).map_err(|error| ClipError::io(path.display(), &error))

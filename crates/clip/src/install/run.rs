@@ -1,4 +1,4 @@
-//! Programs that help with installing: run to their end, within a time, and heard out if they fail.
+//! Runs the programs that installing needs, with a time limit, and reports their output if they fail.
 
 use std::ffi::OsString;
 use std::io;
@@ -11,13 +11,14 @@ use tokio::net::unix::pipe::Receiver;
 
 use crate::{ClipError, Code};
 
+/// The time limit of one program, such as `npm install` or `git clone`.
 const RUN_TIMEOUT: Duration = Duration::from_secs(300);
-/// So much of what a program printed is told when it fails.
+/// Bytes of a program's output that are shown when it fails.
 const SHOWN_BYTES: usize = 2000;
-/// So much of what it prints is kept at all.
+/// Bytes at the end of a program's stdout that are returned.
 const KEPT_BYTES: usize = 1024 * 1024;
 
-/// Runs `words` in `directory` and gives what they printed on stdout. `doing` says what for.
+/// Runs the command line `words` in `directory` and returns its stdout. `doing` describes the purpose in errors.
 pub(super) async fn run(
     words: Vec<OsString>,
     directory: &Path,
@@ -41,20 +42,21 @@ pub(super) async fn run(
     let output = Receiver::from_owned_fd(output.into()).map_err(wrong)?;
     let errors = Receiver::from_owned_fd(errors.into()).map_err(wrong)?;
     let ended = async {
-        let (printed, said) = tokio::join!(last(output, KEPT_BYTES), last(errors, SHOWN_BYTES));
-        (running.wait().await, printed, said)
+        let (stdout_end, stderr_end) =
+            tokio::join!(last(output, KEPT_BYTES), last(errors, SHOWN_BYTES));
+        (running.wait().await, stdout_end, stderr_end)
     };
-    let Ok((exit, printed, said)) = tokio::time::timeout(RUN_TIMEOUT, ended).await else {
+    let Ok((exit, stdout_end, stderr_end)) = tokio::time::timeout(RUN_TIMEOUT, ended).await else {
         let message = format!("{doing} took more than 5 minutes");
         return Err(ClipError::new(Code::DeadlineExceeded, message));
     };
     if exit == Exit::Code(0) {
-        return Ok(printed);
+        return Ok(stdout_end);
     }
-    let words = if said.trim_ascii().is_empty() {
-        &printed[printed.len().saturating_sub(SHOWN_BYTES)..]
+    let words = if stderr_end.trim_ascii().is_empty() {
+        &stdout_end[stdout_end.len().saturating_sub(SHOWN_BYTES)..]
     } else {
-        &said
+        &stderr_end
     };
     let words = String::from_utf8_lossy(words);
     Err(ClipError::new(
@@ -63,7 +65,7 @@ pub(super) async fn run(
     ))
 }
 
-/// The last bytes of a pipe.
+/// Reads a pipe to its end and returns the last `most` bytes.
 async fn last(mut pipe: Receiver, most: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut buffer = vec![0; 8192];

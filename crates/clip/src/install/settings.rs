@@ -1,4 +1,4 @@
-//! Which registry the user has configured, and who they are there: `client.json` and `credentials.json`.
+//! The user's registry and its tokens, from `client.json` and `credentials.json`.
 
 use std::path::Path;
 
@@ -9,14 +9,14 @@ use crate::clip::Token;
 use crate::package::json_object;
 use crate::registry::Address;
 
-/// The address of the registry for packages that name none.
+/// Returns the address of the registry for packages whose source does not name one.
 pub(super) fn registry(root: &Path) -> Result<Option<String>, ClipError> {
     let settings = json_object(&root.join("client.json"))?.unwrap_or_default();
     let registry = settings.get("registry").and_then(Value::as_str);
     Ok(registry.map(str::to_owned))
 }
 
-/// The token for a registry, if the user has logged in there.
+/// Returns the token for a registry, if the user has logged in there.
 pub(super) fn token(root: &Path, address: &Address) -> Result<Option<Token>, ClipError> {
     let credentials = json_object(&root.join("credentials.json"))?.unwrap_or_default();
     let registries = credentials.get("registries").and_then(Value::as_object);

@@ -1,4 +1,4 @@
-//! Unpacking an archive that anybody may have made.
+//! Unpacks archives, which are untrusted.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
@@ -12,11 +12,11 @@ use tar::EntryType;
 use super::copy::{Budget, Links, write_file};
 use crate::{ClipError, Code, hex};
 
-/// The largest archive.
+/// The largest archive, in bytes.
 pub(crate) const MAX_ARCHIVE: u64 = 256 * 1024 * 1024;
 
-/// Unpacks `archive` into `target`, which is there and empty. Its checksum is SHA-256 in 64 hexadecimal digits or SHA-1 in
-/// 40; without one it is what the user has at hand.
+/// Unpacks `archive` into `target`, which must exist and be empty. The checksum is SHA-256 in 64 hexadecimal digits or
+/// SHA-1 in 40. An archive without a checksum is a local file of the user or was verified by npm.
 pub(super) fn archive(
     archive: &Path,
     checksum: Option<&str>,
@@ -75,7 +75,7 @@ fn unpack(stream: impl Read, target: &Path) -> Result<(), ClipError> {
         |error: io::Error| ClipError::invalid(format!("the package cannot be unpacked: {error}"));
     let mut budget = Budget::default();
     let mut links = Links::new(target);
-    // Bytes of headers and of skipped entries count too: an archive may be nothing but those.
+    // Headers and skipped entries count too, because an archive may consist of nothing else.
     let mut tar = tar::Archive::new(stream.take(super::MAX_BYTES * 2));
     for entry in tar.entries().map_err(wrong)? {
         let entry = entry.map_err(wrong)?;
@@ -119,7 +119,8 @@ fn unpack(stream: impl Read, target: &Path) -> Result<(), ClipError> {
     links.make()
 }
 
-/// The path of an entry without `./` and `package/` in front. One that leads anywhere else is refused.
+/// Returns the path of an entry without a leading `./` and `package/`. A path that leads out of the package is
+/// rejected.
 fn inside(path: &Path) -> Result<PathBuf, ClipError> {
     let mut names = Vec::new();
     for component in path.components() {

@@ -1,4 +1,4 @@
-//! Sources as the user writes them, the versions they stand for, and the way back into a registry.
+//! Resolves sources and versions, and prepares packages for publishing.
 
 use std::path::Path;
 
@@ -11,13 +11,14 @@ use crate::source::Source;
 use crate::{ClipError, Code};
 
 impl Library {
-    /// Understands a source. Packages without a registry are of the one in `client.json`.
+    /// Parses a source. A package without a registry belongs to the registry in `client.json`.
     pub fn source(&self, text: &str) -> Result<Source, ClipError> {
         let registry = settings::registry(&self.root)?;
         Source::parse(text, registry.as_deref())
     }
 
-    /// The same for a clip that may be there already: without a registry named, a package stays with the one it came from.
+    /// Parses a source for a clip that may be installed already: without a registry, the package stays with the
+    /// registry it came from.
     pub fn source_for(&self, alias: &str, text: &str) -> Result<Source, ClipError> {
         if let Some(record) = self.records()?.remove(alias)
             && let Ok(Source::Registry {
@@ -33,7 +34,7 @@ impl Library {
         self.source(text)
     }
 
-    /// Who the user is for the registry of a source, going by `credentials.json`.
+    /// Returns the token for the registry of a source, from `credentials.json`.
     pub fn registry_token(&self, source: &Source) -> Result<Option<Token>, ClipError> {
         match source {
             Source::Registry { registry, .. } => settings::token(&self.root, registry),
@@ -41,13 +42,13 @@ impl Library {
         }
     }
 
-    /// The source with the very version it stands for at the moment.
+    /// Resolves a source to an exact version.
     pub async fn pin(&self, source: &Source, token: Option<&Token>) -> Result<Source, ClipError> {
         fetch::pin(source, token, &self.programs).await
     }
 
-    /// What to install to bring a clip to the latest version, or the one `wanted`; `None` if it is that already. Only
-    /// packages of registries and of npm have versions to choose from.
+    /// Returns the source of the latest version of a clip, or of the version `wanted`; `None` if that version is
+    /// installed already. Only packages of registries and of npm have versions.
     pub async fn newer(
         &self,
         record: &Record,
@@ -67,14 +68,14 @@ impl Library {
         Ok((target.version() != Some(current)).then_some(target))
     }
 
-    /// Makes the clip in a directory ready to be published, running it once to hear what it is.
+    /// Prepares the clip in a directory for publishing. Runs it once for its manifest.
     pub async fn publication(
         &self,
         directory: &Path,
         tag: Option<&str>,
     ) -> Result<Publication, ClipError> {
         let package = Package::read(directory)?;
-        let said = if package.is_edge {
+        let manifest = if package.is_edge {
             package.manifest.clone()
         } else {
             package.entry()?;
@@ -82,9 +83,9 @@ impl Library {
             self.try_out("publish", &package, &staging).await?.0
         };
         let identity = Identity::default();
-        let said = Manifest::assemble(identity, &package.manifest, Some(&said));
+        let manifest = Manifest::assemble(identity, &package.manifest, Some(&manifest));
         let tag = tag.map(str::to_owned);
-        let work = move || Publication::new(&package, &said, tag.as_deref());
+        let work = move || Publication::new(&package, &manifest, tag.as_deref());
         match tokio::task::spawn_blocking(work).await {
             Ok(publication) => publication,
             Err(error) => Err(ClipError::new(Code::Internal, error.to_string())),

@@ -1,7 +1,7 @@
-//! Accounts: who somebody is at a registry, or at another service that gives out tokens.
+//! Accounts at a registry, or at another service that issues tokens.
 //!
-//! One logs in with a name and a password, or by confirming a device_code in a browser. What comes of it is a token; where that is kept
-//! is for others to say.
+//! A user logs in with a name and a password, or by confirming a device code in a browser. The result is a token; the
+//! caller decides where to store it.
 
 use std::time::Duration;
 
@@ -13,59 +13,60 @@ use super::{Address, address};
 use crate::clip::Token;
 use crate::{ClipError, Code};
 
-/// What a program calls itself that asks for a device_code.
+/// The name of this client in requests for a device code.
 const CLIENT_ID: &str = "pinix-cli";
-/// How often to ask whether a device_code was confirmed, and for how long, where the service does not say.
+/// Defaults for services that do not send these values: the interval between polls, and the lifetime of a device code,
+/// in seconds.
 const DEFAULT_POLL_SECONDS: u64 = 5;
 const DEFAULT_EXPIRY_SECONDS: u64 = 300;
 
-/// A service with accounts.
+/// A client of a service with accounts.
 #[derive(Debug)]
 pub struct Accounts {
     base: Url,
     client: Client,
 }
 
-/// Somebody has logged in.
+/// The result of a login.
 #[derive(Debug)]
 pub struct Login {
-    /// The token to show from now on.
+    /// The token for later requests.
     pub token: Token,
-    /// The name of the account; empty if the service does not say.
+    /// The name of the account; empty if the service does not send it.
     pub username: String,
-    /// Its scope, if the service says.
+    /// The scope of the account, if the service sends it.
     pub scope: Option<String>,
-    /// The hub the token is for, if the service says.
+    /// The hub that the token is for, if the service sends it.
     pub hub: Option<String>,
 }
 
-/// A device_code to be confirmed in a browser.
+/// A device code, which the user confirms in a browser.
 #[derive(Debug)]
 pub struct DeviceCode {
     secret: String,
-    /// The page to open.
+    /// The address of the page to open.
     pub page: String,
-    /// What to type there, where the page does not know already.
+    /// The code to type there if the page does not show it.
     pub code: String,
-    /// How often to ask whether it was confirmed.
+    /// Time between two polls for the confirmation.
     pub interval: Duration,
-    /// How long it can be.
+    /// Time for which the code can be confirmed.
     pub expires_in: Duration,
 }
 
-/// What became of a device_code.
+/// The state of a device code.
 #[derive(Debug)]
 pub enum Confirmation {
-    /// Nothing yet.
+    /// The user has not confirmed it yet.
     Pending,
-    /// It was confirmed.
+    /// The user has confirmed it.
     Confirmed(Login),
-    /// It no longer can be.
+    /// It can no longer be confirmed.
     Expired,
 }
 
 impl Accounts {
-    /// The accounts at an address; `token` is shown there by who has logged in before.
+    /// Creates a client of the accounts at an address. A user who has logged in before passes the `token`.
     pub fn at(address: &Address, token: Option<Token>) -> Result<Self, ClipError> {
         let Address::Service(base) = address else {
             let message = format!("{address} is files only: there are no accounts to log in to");
@@ -77,7 +78,7 @@ impl Accounts {
         })
     }
 
-    /// Makes an account. A service may let one in at once or not.
+    /// Creates an account. Returns a login if the service logs new accounts in at once.
     pub async fn register(
         &self,
         username: &str,
@@ -89,14 +90,13 @@ impl Accounts {
         Ok(Login::read(&reply))
     }
 
-    /// Logs in with a password.
     pub async fn log_in(&self, username: &str, password: &str) -> Result<Login, ClipError> {
         let account = json!({"username": username, "password": password});
         let reply = self.ask(&["auth", "login"], &account).await?;
         self.logged_in(&reply)
     }
 
-    /// The name of the account that the token is for.
+    /// Returns the name of the account that the token belongs to.
     pub async fn name(&self) -> Result<String, ClipError> {
         let url = address::segments(&self.base, &["auth", "whoami"])?;
         let reply = self.client.json(&url).await?;
@@ -106,7 +106,7 @@ impl Accounts {
         }
     }
 
-    /// Asks for a device_code.
+    /// Requests a device code.
     pub async fn device_code(&self) -> Result<DeviceCode, ClipError> {
         let reply = self
             .ask(
@@ -134,7 +134,7 @@ impl Accounts {
         })
     }
 
-    /// Asks what became of a device_code.
+    /// Polls the state of a device code.
     pub async fn confirmation(&self, device_code: &DeviceCode) -> Result<Confirmation, ClipError> {
         let asked = json!({"device_code": device_code.secret});
         let reply = self.ask(&["auth", "device", "poll"], &asked).await?;
@@ -177,7 +177,7 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Services write it in one of two places.
+/// Returns the name of the account, which services send in one of two places.
 fn username(reply: &Value) -> &str {
     match text(reply, "username") {
         "" => text(reply.get("user").unwrap_or(&Value::Null), "username"),

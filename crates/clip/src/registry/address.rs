@@ -1,4 +1,4 @@
-//! Where a registry is.
+//! Addresses of registries.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::{ClipError, Code};
 
 pub(super) const INDEX: &str = "index.json";
 
-/// Where a registry is. Displayed in the one line_dialect that is kept.
+/// The address of a registry. `Display` writes the normalised form, which is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
     /// A service: `https://registry.example`.
@@ -57,9 +57,9 @@ impl FromStr for Address {
 }
 
 impl Address {
-    /// The directory itself, also if its index was named.
+    /// Returns the address of a directory, also if `path` names its index.
     fn directory(path: &Path) -> Self {
-        // Components drop doubled and trailing slashes.
+        // `components` drops doubled and trailing slashes.
         let path: PathBuf = path.components().collect();
         match path.parent() {
             Some(parent) if path.ends_with(INDEX) => Self::Directory(parent.to_owned()),
@@ -82,7 +82,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// An address below another, each name in it as it is.
+/// Appends `names` to the path of `base`, each escaped as one segment.
 pub(super) fn segments(base: &Url, names: &[&str]) -> Result<Url, ClipError> {
     let mut url = base.clone();
     match url.path_segments_mut() {
@@ -96,7 +96,7 @@ pub(super) fn segments(base: &Url, names: &[&str]) -> Result<Url, ClipError> {
     Ok(url)
 }
 
-/// What an index calls `relative`; it must lie beneath the index.
+/// Resolves `relative` against an index. The result must lie beneath the directory of the index.
 pub(super) fn beneath(index: &Url, relative: &str) -> Result<Url, ClipError> {
     let directory = index.path().rsplit_once('/').map_or("", |(path, _)| path);
     let url = index.join(relative).ok();
@@ -114,7 +114,7 @@ pub(super) fn beneath(index: &Url, relative: &str) -> Result<Url, ClipError> {
     })
 }
 
-/// An address a service gave, if it leads to the service itself.
+/// Resolves an address that a service sent, if it belongs to the same origin.
 pub(super) fn same_origin(base: &Url, text: &str) -> Option<Url> {
     let url = base.join(text).ok().filter(|_| !text.is_empty())?;
     (url.origin() == base.origin() && url.username().is_empty()).then_some(url)

@@ -1,4 +1,4 @@
-//! Talking to a registry over HTTP: with limits on everything, and with the token for nobody else.
+//! The HTTP client for registries. It limits sizes and times, and sends the token only to the registry.
 
 use std::io::Write;
 use std::path::Path;
@@ -19,20 +19,20 @@ use crate::install::MAX_ARCHIVE;
 use crate::{ClipError, Code};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a document may take, all in all.
+/// Time for a whole document.
 const DOCUMENT_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long an archive may take, all in all, and without a byte of it coming.
+/// Time for a whole archive, and time without a byte of it.
 const ARCHIVE_TIMEOUT: Duration = Duration::from_secs(900);
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_DOCUMENT: usize = 16 * 1024 * 1024;
 const MAX_REDIRECTS: usize = 5;
-/// So much of what a registry says about a failure is told.
+/// Characters of a registry's error message that are shown.
 const SHOWN_CHARACTERS: usize = 500;
 
-/// Made when first needed.
+/// An HTTP client that is set up when it is first needed.
 #[derive(Debug)]
 pub(super) struct Client {
-    /// Nobody is asked for a directory.
+    /// The address of the registry; `None` for a directory, which is read without HTTP.
     base: Option<Url>,
     token: Option<Token>,
     made: OnceCell<reqwest::Client>,
@@ -56,7 +56,7 @@ impl Client {
         let client = self
             .made
             .get_or_try_init(|| async move {
-                // Reading the system's certificates takes its time.
+                // Reading the system's certificates blocks for a while.
                 let built = tokio::task::spawn_blocking(move || build(is_local)).await;
                 let built = built.map_err(|error| error.to_string()).flatten();
                 built.map_err(|error| {
@@ -82,13 +82,13 @@ impl Client {
         Ok(request.header(AUTHORIZATION, value))
     }
 
-    /// A document.
+    /// Fetches a JSON document.
     pub(super) async fn json(&self, url: &Url) -> Result<Value, ClipError> {
         let request = self.request(Method::GET, url).await?;
         document(request, url).await
     }
 
-    /// Asks with something that nobody else may read.
+    /// Posts a body that contains a secret. Fails if the connection would not be private.
     pub(super) async fn ask(&self, url: &Url, secret: &Value) -> Result<Value, ClipError> {
         must_be_private(url, "password")?;
         let request = self.request(Method::POST, url).await?;
@@ -98,7 +98,7 @@ impl Client {
         document(request, url).await
     }
 
-    /// Sends something to be kept.
+    /// Uploads a body.
     pub(super) async fn put(
         &self,
         url: &Url,
@@ -113,7 +113,7 @@ impl Client {
         .await
     }
 
-    /// Fetches an archive into `place`. Half of one is a failure.
+    /// Downloads an archive to `place`. Fails if its length differs from `size`, where that is known.
     pub(super) async fn download(
         &self,
         url: &Url,
@@ -151,7 +151,7 @@ impl Client {
     }
 }
 
-/// That what is sent cannot be read on the way.
+/// Fails if `url` would be reached unencrypted over a network.
 fn must_be_private(url: &Url, what: &str) -> Result<(), ClipError> {
     if url.scheme() == "http" && !is_loopback(url) {
         let message =
@@ -199,7 +199,7 @@ async fn answered(request: RequestBuilder, url: &Url) -> Result<Response, ClipEr
     Err(refusal(url, status, &body))
 }
 
-/// All of a body, up to a limit.
+/// Reads a body up to [`MAX_DOCUMENT`] bytes.
 async fn whole(response: Response, url: &Url) -> Result<Vec<u8>, ClipError> {
     let mut parts = response.bytes_stream();
     let mut body = Vec::new();
@@ -225,18 +225,18 @@ fn refusal(url: &Url, status: StatusCode, body: &[u8]) -> ClipError {
         500..=599 => Code::Unavailable,
         _ => Code::FailedPrecondition,
     };
-    let said = serde_json::from_slice::<Value>(body).ok();
-    let said = said.as_ref().and_then(|said| {
-        let error = said.get("error")?;
+    let reported = serde_json::from_slice::<Value>(body).ok();
+    let reported = reported.as_ref().and_then(|reported| {
+        let error = reported.get("error")?;
         error.as_str().or_else(|| error.get("message")?.as_str())
     });
-    let said: String = said
+    let reported: String = reported
         .unwrap_or_default()
         .chars()
         .take(SHOWN_CHARACTERS)
         .collect();
-    let colon = if said.is_empty() { "" } else { ": " };
-    ClipError::new(code, format!("{url} answered {status}{colon}{said}"))
+    let colon = if reported.is_empty() { "" } else { ": " };
+    ClipError::new(code, format!("{url} answered {status}{colon}{reported}"))
 }
 
 fn unreachable(url: &Url, error: &reqwest::Error) -> ClipError {
@@ -254,9 +254,9 @@ fn build(is_local: bool) -> Result<reqwest::Client, String> {
         .connect_timeout(CONNECT_TIMEOUT)
         .redirect(safe_redirects())
         .referer(false)
-        // Archives are checked and unpacked as they were sent.
+        // Archives must be verified and unpacked as they were sent.
         .no_gzip();
-    // Nothing on this machine needs certificates or a proxy.
+    // Connections to this machine need neither certificates nor a proxy.
     let builder = if is_local {
         builder.tls_certs_only([]).no_proxy()
     } else {
@@ -265,7 +265,8 @@ fn build(is_local: bool) -> Result<reqwest::Client, String> {
     builder.build().map_err(|error| error.to_string())
 }
 
-/// One crypto provider per process; whoever comes first wins, and all of ours are the same.
+/// Installs the process-wide crypto provider. An error means that one is installed already, and all parts of pinion use
+/// the same.
 fn install_crypto() {
     static INSTALL: Once = Once::new();
     INSTALL.call_once(|| {
@@ -273,7 +274,8 @@ fn install_crypto() {
     });
 }
 
-/// Never from encrypted to clear, never to anything but HTTP. The token stays with its host.
+/// Follows redirects to HTTPS, and from HTTP to HTTP. Never follows one from HTTPS to HTTP or to another scheme. The
+/// token is not sent to other hosts.
 fn safe_redirects() -> Policy {
     Policy::custom(|attempt| {
         let from = attempt.previous().last().map(Url::scheme);

@@ -1,4 +1,4 @@
-//! A registry that is a directory: an index, and archives beside it.
+//! A registry in a directory: an index, with archives beside it.
 
 use std::fs;
 use std::io;
@@ -14,7 +14,7 @@ use super::{Publication, Release};
 use crate::source::PackageName;
 use crate::{ClipError, Code, files, hex};
 
-/// The index of a directory.
+/// Reads the index of a directory.
 pub(super) fn index(directory: &Path) -> Result<Value, ClipError> {
     let path = directory.join(INDEX);
     let text = files::read_if_present(&path)
@@ -30,7 +30,7 @@ fn parse(path: &Path, text: &[u8]) -> Result<Value, ClipError> {
     })
 }
 
-/// Where the archive of a version is; nowhere but beneath the directory.
+/// Returns the path of the archive of a version. It must lie beneath the directory.
 pub(super) fn archive(directory: &Path, release: &Release) -> Result<PathBuf, ClipError> {
     let path = directory.join(&release.tarball);
     let wrong = |error: io::Error| ClipError::io(path.display(), &error);
@@ -47,7 +47,7 @@ pub(super) fn archive(directory: &Path, release: &Release) -> Result<PathBuf, Cl
     Ok(found)
 }
 
-/// Adds a version: first its archive, then its entry.
+/// Adds a version: first its archive, then its entry in the index.
 pub(super) fn publish(
     directory: &Path,
     package: &PackageName,
@@ -83,7 +83,7 @@ pub(super) fn publish(
     })
 }
 
-/// Lets a tag stand for a version.
+/// Sets the version that a tag refers to.
 pub(super) fn tag(
     directory: &Path,
     package: &PackageName,
@@ -114,7 +114,7 @@ fn package_entry<'a>(index: &'a mut Value, package: &PackageName) -> &'a mut Val
     entry
 }
 
-/// Changes the index while nobody else does. What is wrong with it is not made worse.
+/// Changes the index under a lock. An index that is not valid is left unchanged.
 fn change(
     directory: &Path,
     change: impl FnOnce(&mut Value) -> Result<(), ClipError>,

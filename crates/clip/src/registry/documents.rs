@@ -1,4 +1,4 @@
-//! What registries say about packages, in the spellings they use.
+//! Documents of registries about packages, in all forms that are in use.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::Search;
 use crate::source::PackageName;
 use crate::version;
 
-/// What a package is.
+/// The kind of a package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PackageKind {
     /// A program that can be run.
@@ -18,7 +18,7 @@ pub enum PackageKind {
 }
 
 impl PackageKind {
-    /// Its name in documents.
+    /// Returns the name of the kind in documents.
     pub fn name(self) -> &'static str {
         match self {
             Self::Clip => "clip",
@@ -38,40 +38,34 @@ impl PackageKind {
 /// One version of a package.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Release {
-    /// Which package.
     pub package: PackageName,
-    /// Which version.
     pub version: String,
-    /// What it is.
     pub kind: PackageKind,
-    /// Why it should not be used any more; empty if it may be.
+    /// The registry's reason for not using this version any more; empty if there is none.
     pub deprecated: String,
-    /// The checksum of its archive; empty if the registry does not say.
+    /// The checksum of the archive in hexadecimal digits; empty if the registry does not send it.
     pub checksum: String,
-    /// How long the archive is, if the registry says.
+    /// The length of the archive in bytes, if the registry sends it.
     pub size: Option<u64>,
-    /// Where the archive is, as the registry says.
+    /// The location of the archive, as the registry sent it.
     pub(crate) tarball: String,
-    /// What the package says about itself.
+    /// The package's metadata as it was published.
     pub manifest: Value,
 }
 
-/// A package that was found.
+/// A search result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// Its name.
     pub name: String,
-    /// Its latest version.
+    /// The latest version.
     pub version: String,
-    /// What it is for.
     pub description: String,
-    /// Its category.
+    /// A category, in free words.
     pub domain: String,
-    /// What it is.
     pub kind: PackageKind,
 }
 
-/// A package with its tags and, as far as they were sent along, its versions.
+/// A package with its tags and the versions that the registry sent along.
 #[derive(Debug)]
 pub(super) struct PackageDocument {
     package: PackageName,
@@ -102,7 +96,7 @@ impl PackageDocument {
 }
 
 impl Release {
-    /// A version as the document of its package has it; `None` if it says too little there.
+    /// Reads a version from the document of its package; `None` if that document has too little about it.
     pub(super) fn read(document: &PackageDocument, version: &str, entry: &Value) -> Option<Self> {
         let release = Self::of_version(document, version, entry);
         let is_enough = !release.checksum.is_empty()
@@ -110,7 +104,7 @@ impl Release {
         is_enough.then_some(release)
     }
 
-    /// A version as its own document has it.
+    /// Reads a version from its own document.
     pub(super) fn of_version(document: &PackageDocument, version: &str, entry: &Value) -> Self {
         let dist = entry.get("dist").unwrap_or(&Value::Null);
         let kind = entry
@@ -133,7 +127,7 @@ impl Release {
     }
 }
 
-/// What a service found.
+/// Reads the search results of a service.
 pub(super) fn found(answer: &Value) -> Vec<Found> {
     let list = any(answer, &["results", "packages"]).and_then(Value::as_array);
     let items = list.map(Vec::as_slice).unwrap_or_default().iter();
@@ -150,7 +144,7 @@ pub(super) fn found(answer: &Value) -> Vec<Found> {
         .collect()
 }
 
-/// What an index has that is searched for, by name.
+/// Searches an index. The results are sorted by name.
 pub(super) fn search(index: &Value, search: &Search<'_>) -> Vec<Found> {
     let words = search.words.to_lowercase();
     let all = object(index.get("packages")).filter_map(|(name, value)| {
@@ -184,7 +178,7 @@ pub(super) fn search(index: &Value, search: &Search<'_>) -> Vec<Found> {
     all.filter(fits).skip(search.offset).take(limit).collect()
 }
 
-/// The first of several keys that is there.
+/// Returns the value of the first of several keys that exists.
 fn any<'a>(value: &'a Value, keys: &[&str]) -> Option<&'a Value> {
     keys.iter().find_map(|key| value.get(key))
 }

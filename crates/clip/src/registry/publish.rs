@@ -1,4 +1,4 @@
-//! A package on its way into a registry: what it says about itself, and its archive.
+//! Prepares a package for publishing: its metadata and its archive.
 
 use std::fs;
 use std::io;
@@ -15,30 +15,30 @@ use crate::package::{Package, json_object};
 use crate::source::{PackageName, checked_version};
 use crate::{ClipError, Code};
 
-/// Never part of a package: history, what is made anew, and what the user has bound.
+/// Never part of a package: the history, installed dependencies, the user's bindings, and the list of ignored files.
 const LEFT_OUT: [&str; 4] = [".git", "node_modules", "bindings.json", ".pinixignore"];
-/// The longest archive that is sent.
+/// The longest archive that is published, in bytes.
 const MAX_ARCHIVE: usize = 64 * 1024 * 1024;
 
-/// A version of a package that can be published.
+/// A version of a package that is ready to be published.
 #[derive(Debug, Clone)]
 pub struct Publication {
-    /// What it says about itself.
+    /// The package's description for the registry.
     pub metadata: Value,
     /// The gzipped tar archive.
     pub archive: Bytes,
-    /// The tag that will stand for it; `latest` unless said otherwise.
+    /// The tag that will refer to this version; `latest` if `None`.
     pub tag: Option<String>,
 }
 
 impl Publication {
-    /// Makes one of a package's directory and what the package said when it ran.
+    /// Packs the directory of a package. `manifest` is the manifest that the clip registered.
     pub(crate) fn new(
         package: &Package,
-        said: &Manifest,
+        manifest: &Manifest,
         tag: Option<&str>,
     ) -> Result<Self, ClipError> {
-        let metadata = metadata(package, said)?;
+        let metadata = metadata(package, manifest)?;
         let tag = tag.map(checked_version).transpose()?;
         let archive = pack(&package.directory)?;
         if archive.len() > MAX_ARCHIVE {
@@ -57,7 +57,7 @@ impl Publication {
         text.unwrap_or_default().to_owned()
     }
 
-    /// As the body of a request, and its type.
+    /// Returns the content type and the body of the request.
     pub(super) fn multipart(&self) -> Result<(String, Bytes), ClipError> {
         let boundary = format!("pinion-{}", uuid::Uuid::new_v4());
         let mut body = Vec::with_capacity(self.archive.len() + 4096);
@@ -79,37 +79,37 @@ impl Publication {
     }
 }
 
-fn metadata(package: &Package, said: &Manifest) -> Result<Value, ClipError> {
-    let name: PackageName = said.package.parse()?;
+fn metadata(package: &Package, manifest: &Manifest) -> Result<Value, ClipError> {
+    let name: PackageName = manifest.package.parse()?;
     let incomplete = |what: &str| {
         ClipError::new(
             Code::FailedPrecondition,
             format!("{name} cannot be published without {what}"),
         )
     };
-    if said.version.is_empty() {
+    if manifest.version.is_empty() {
         return Err(incomplete("a version"));
     }
-    checked_version(&said.version)?;
-    if said.description.is_empty() {
+    checked_version(&manifest.version)?;
+    if manifest.description.is_empty() {
         return Err(incomplete("a description"));
     }
-    if said.commands.is_empty() {
+    if manifest.commands.is_empty() {
         return Err(incomplete("any command"));
     }
-    refuse_local_dependencies(said)?;
+    refuse_local_dependencies(manifest)?;
     let mut metadata = Map::new();
     let mut put = |key: &str, value: Value| {
         metadata.insert(key.to_owned(), value);
     };
     put("name", name.to_string().into());
-    put("version", said.version.clone().into());
+    put("version", manifest.version.clone().into());
     put(
         "type",
         if package.is_edge { "edge-clip" } else { "clip" }.into(),
     );
-    put("description", said.description.clone().into());
-    put("domain", said.domain.clone().into());
+    put("description", manifest.description.clone().into());
+    put("domain", manifest.domain.clone().into());
     put("runtime", package.runtime.name().into());
     put("main", package.main.clone().into());
     put("web", package.web.clone().into());
@@ -119,13 +119,13 @@ fn metadata(package: &Package, said: &Manifest) -> Result<Value, ClipError> {
             put(key, value.clone());
         }
     }
-    put("commands", json!(said.commands));
-    put("dependencies", json!(said.dependencies));
-    put("patterns", json!(said.patterns));
+    put("commands", json!(manifest.commands));
+    put("dependencies", json!(manifest.dependencies));
+    put("patterns", json!(manifest.patterns));
     Ok(Value::Object(metadata))
 }
 
-/// What is in a registry must not need what is only on one machine.
+/// Fails if a package depends on a package that exists on one machine only.
 pub(crate) fn refuse_local_dependencies(manifest: &Manifest) -> Result<(), ClipError> {
     let mut packages = manifest.dependencies.values();
     match packages.find(|dependency| dependency.package.starts_with("local/")) {
@@ -140,7 +140,7 @@ pub(crate) fn refuse_local_dependencies(manifest: &Manifest) -> Result<(), ClipE
     }
 }
 
-/// The archive of a directory: everything but what is left out, always in the same order.
+/// Packs a directory without its ignored files, always in the same order.
 fn pack(directory: &Path) -> Result<Vec<u8>, ClipError> {
     let mut tar = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::default()));
     let ignored = Ignored::read(directory)?;
@@ -183,10 +183,10 @@ fn is_executable(metadata: &fs::Metadata) -> bool {
     metadata.permissions().mode() & 0o100 != 0
 }
 
-/// What is left out of a package.
+/// The files that are left out of a package.
 struct Ignored {
     patterns: Vec<String>,
-    /// Pages are built; what they were built from stays at home.
+    /// The sources of web pages, which are left out if the pages were built.
     sources: Option<PathBuf>,
 }
 
@@ -209,7 +209,7 @@ impl Ignored {
         })
     }
 
-    /// Patterns are held against the first name of a path and against all of it.
+    /// Matches each pattern against the first name of a path and against the whole path.
     fn has(&self, relative: &Path) -> bool {
         let name = relative.file_name().unwrap_or_default();
         if LEFT_OUT.iter().any(|left_out| name == *left_out)
@@ -224,7 +224,8 @@ impl Ignored {
     }
 }
 
-/// `*` stands for any letters but `/`, `**` for any at all, `?` for one.
+/// Matches `text` against a pattern: `*` matches any characters but `/`, `**` any characters, `?` one character but
+/// `/`.
 fn matches(pattern: &str, text: &str) -> bool {
     let mut letters = pattern.chars();
     match letters.next() {
