@@ -1,19 +1,19 @@
-//! Aliases: the names clips go by. Lower-case letters, digits and single dashes, nothing else.
+//! Aliases: the names under which clips are called. An alias consists of lower-case letters, digits and single dashes.
 //!
-//! Who holds which alias is the hub's business.
+//! The hub decides which clip has which alias.
 
 use std::fmt::Write;
 
 use crate::{ClipError, Code};
 
-/// The longest alias, in bytes: it names files and stands in addresses.
+/// The longest alias, in bytes. Aliases are file names and parts of addresses.
 pub const LONGEST: usize = 64;
-/// How much longer a suffix makes an alias.
+/// The length of a suffix: a dash and four digits.
 const SUFFIX: usize = 5;
-/// How many suffixes are tried before an alias is given up.
+/// The number of suffixes that are tried before choosing an alias fails.
 const SUFFIXES: usize = 256;
 
-/// `text` as an alias; `None` if nothing of it can be part of one.
+/// Converts `text` to an alias; `None` if nothing of it can be part of one.
 ///
 /// Letters become lower-case, runs of `-`, `_`, `.` and spaces become one dash, the rest disappears.
 pub fn normalise(text: &str) -> Option<String> {
@@ -29,12 +29,12 @@ pub fn normalise(text: &str) -> Option<String> {
     (!alias.is_empty()).then_some(alias)
 }
 
-/// Whether `text` is an alias as it stands.
+/// Reports whether `text` is a valid alias without conversion.
 pub fn is_alias(text: &str) -> bool {
     text.len() <= LONGEST && normalise(text).is_some_and(|alias| alias == text)
 }
 
-/// The alias a source suggests: the last part of its name, `clip` if nothing is left of it.
+/// Derives an alias from a source: the last part of its name, or `clip` if nothing of that remains.
 ///
 /// `@scope/name` gives `name`, `github/user/repo#branch` gives `repo`, `local/name:/path` gives `name`.
 pub fn from_source(source: &str) -> String {
@@ -51,7 +51,7 @@ pub fn from_source(source: &str) -> String {
         package_name(source)
     };
     let mut alias = normalise(name).unwrap_or_else(|| "clip".into());
-    // Room for a suffix is left.
+    // Leaves room for a suffix.
     alias.truncate(LONGEST - SUFFIX);
     alias.truncate(alias.trim_end_matches('-').len());
     alias
@@ -61,17 +61,17 @@ fn split_registry(source: &str) -> Option<(&str, &str)> {
     source.strip_prefix("registry:")?.rsplit_once('#')
 }
 
-/// `name` of `@scope/name`, `@scope/name@version` and `@scope/name:version`.
+/// Returns `name` of `@scope/name`, `@scope/name@version` and `@scope/name:version`.
 fn package_name(package: &str) -> &str {
     let last = package.rsplit('/').next().unwrap_or_default();
     let unversioned = last.split(['@', ':']).find(|part| !part.is_empty());
     unversioned.unwrap_or_default()
 }
 
-/// The alias for a new clip: the requested one if there is one, else the source's own, with four digits behind it
-/// only if that is taken.
+/// Chooses the alias for a new clip: the requested one if there is one, else that of the source, with a suffix of four
+/// hexadecimal digits only if it is taken.
 ///
-/// A requested alias that is taken is a conflict.
+/// Fails if a requested alias is taken.
 pub fn choose(
     requested: Option<&str>,
     source: &str,
@@ -104,7 +104,7 @@ pub fn choose(
     free.ok_or_else(|| taken(&base))
 }
 
-/// That an alias belongs to somebody else.
+/// The error for an alias that another clip has.
 pub fn taken(alias: &str) -> ClipError {
     ClipError::new(
         Code::AlreadyExists,
@@ -121,8 +121,8 @@ fn with_suffix(base: &str) -> String {
     alias
 }
 
-/// Finds which of `clips`, given as alias and package, `name` means: an alias, else the one clip of that package or of
-/// that package's short name.
+/// Finds the one of `clips`, given as alias and package, that `name` refers to: the clip with that alias, else the only
+/// clip of that package or of that package's short name.
 pub fn resolve<'a>(
     name: &str,
     clips: impl IntoIterator<Item = (&'a str, &'a str)>,

@@ -1,7 +1,7 @@
-//! Which clip fills which slot of another: `bindings.json`, kept with the clip that calls.
+//! Bindings: the choice of the clip that fills a slot of another, stored in `bindings.json` of the calling clip.
 //!
-//! The file lies in the clip's directory and beside its program, because some look for it here and some there; the first
-//! one counts when it is read. A running process has read it already: see [`crate::Clip::renew`].
+//! The file is written in the clip's directory and beside its program, because programs look for it in either place.
+//! The first one found is read. A running process has read it already: see [`crate::Clip::renew`].
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,19 +17,19 @@ use crate::{ClipError, Code};
 
 pub(crate) const FILE: &str = "bindings.json";
 
-/// What fills a slot.
+/// The clip that fills a slot.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Binding {
     /// The alias of the clip.
     pub alias: String,
-    /// The address of the hub it is on; empty for the clip's own.
+    /// The address of that clip's hub; empty for the hub of the calling clip.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub hub: String,
     /// The token for that hub; empty for none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub hub_token: String,
-    /// The secret that opens the clip; empty for none.
+    /// The secret that the clip requires; empty for none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub clip_token: String,
 }
@@ -47,10 +47,10 @@ impl fmt::Debug for Binding {
     }
 }
 
-/// Slot to what fills it.
+/// Bindings by the name of the slot.
 pub type Bindings = BTreeMap<String, Binding>;
 
-/// The bindings of an installed clip.
+/// Reads the bindings of an installed clip.
 pub(crate) fn read(package: &Package) -> Result<Bindings, ClipError> {
     for place in places(package) {
         match files::read_if_present(&place) {
@@ -70,7 +70,7 @@ pub(crate) fn read(package: &Package) -> Result<Bindings, ClipError> {
     Ok(Bindings::new())
 }
 
-/// Writes the bindings of a clip wherever they are looked for; without any there is no file.
+/// Writes the bindings of a clip to all places where programs look for them. Without bindings, the files are removed.
 pub(crate) fn write(package: &Package, bindings: &Bindings) -> Result<(), ClipError> {
     for place in places(package) {
         let written = if bindings.is_empty() {
@@ -83,7 +83,7 @@ pub(crate) fn write(package: &Package, bindings: &Bindings) -> Result<(), ClipEr
     Ok(())
 }
 
-/// Where the file is looked for: in the clip's directory, and beside its program.
+/// Returns the paths of the file: in the clip's directory, and beside its program.
 fn places(package: &Package) -> Vec<PathBuf> {
     let mut places = vec![package.directory.join(FILE)];
     let entry = package.entry().ok();
@@ -99,7 +99,7 @@ fn same(left: &Path, right: &Path) -> bool {
         || matches!((left.canonicalize(), right.canonicalize()), (Ok(left), Ok(right)) if left == right)
 }
 
-/// A slot's name and a binding as they may be kept, or what is wrong with them.
+/// Checks and trims a slot's name and its binding.
 pub(crate) fn checked(slot: &str, binding: Binding) -> Result<(String, Binding), ClipError> {
     let slot = slot.trim();
     if slot.is_empty() {
@@ -129,16 +129,13 @@ pub(crate) fn checked(slot: &str, binding: Binding) -> Result<(String, Binding),
 /// A clip that may fill a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Candidate<'a> {
-    /// Its alias.
     pub alias: &'a str,
-    /// Its package.
     pub package: &'a str,
-    /// Its version.
     pub version: &'a str,
 }
 
-/// Which of `clips` may fill a slot, the best first: those of its package or of its name, in a version it takes. Newer
-/// versions come first.
+/// Returns those of `clips` that may fill a slot: the clips of its package or of its name, in a version within its
+/// range. Clips of the package come first, then newer versions.
 pub fn candidates<'a>(
     slot: &str,
     dependency: &Dependency,

@@ -1,8 +1,8 @@
-//! What a clip says beside its answers: lines of its error output, log messages, stray lines, and what we say about it.
+//! The log of a clip: lines of its stderr, log messages, stray lines of its stdout, and the hub's messages about it.
 //!
-//! The last lines are kept in memory, for those who ask and those who follow; all go to a file that is rotated once and read
-//! again for those who ask for more.
-//! Nobody who follows can hold up the clip or make it cost memory: who falls behind is told how much was missed.
+//! The last lines are stored in memory for readers and followers. All lines are written to a file, which is rotated
+//! once and read when a reader asks for more than memory holds. Followers never delay the clip and use no memory for
+//! lines: a follower that falls behind receives the number of lines it missed.
 
 mod file;
 #[cfg(test)]
@@ -17,32 +17,31 @@ use tokio::sync::Notify;
 
 use file::{LogFile, parse, read_back};
 
-/// The most lines kept in memory.
+/// The most lines in memory.
 const KEPT_LINES: usize = 1000;
-/// The most bytes of lines kept in memory.
+/// The most bytes of lines in memory.
 const KEPT_BYTES: usize = 1024 * 1024;
-/// So many texts are kept out of a log.
+/// The most secrets that are masked in a log.
 const MAX_SECRETS: usize = 16;
-/// How long after it was said a line may come.
+/// The greatest age of a line that is added with a time of its own.
 const MAX_AGE: SignedDuration = SignedDuration::from_hours(7 * 24);
-/// A longer line is cut.
+/// The longest line, in bytes. A longer line is cut.
 pub const MAX_LINE: usize = 64 * 1024;
 
-/// How much a line matters.
+/// The severity of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// For its author.
+    /// For the author of the clip.
     Debug,
     /// For the record.
     Info,
-    /// Something is odd.
+    /// Something is unusual.
     Warn,
     /// Something failed.
     Error,
 }
 
 impl Level {
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Debug => "debug",
@@ -52,12 +51,12 @@ impl Level {
         }
     }
 
-    /// Reads a level in any case; what is unknown is information.
+    /// Parses a level in any case; an unknown one is [`Level::Info`].
     pub fn parse(name: &str) -> Self {
         Self::named(name).unwrap_or(Self::Info)
     }
 
-    /// The level of this name, in any case.
+    /// Parses a level in any case; `None` if it is unknown.
     pub fn named(name: &str) -> Option<Self> {
         match name.trim().to_ascii_lowercase().as_str() {
             "trace" | "debug" => Some(Self::Debug),
@@ -68,7 +67,7 @@ impl Level {
         }
     }
 
-    /// The level of a line of plain text: that of the word it starts with, if it is one.
+    /// Returns the level that a line of plain text starts with, [`Level::Info`] if it starts with none.
     fn of_line(line: &str) -> Self {
         let line = line.trim_start().trim_start_matches('[');
         let end = line
@@ -78,18 +77,18 @@ impl Level {
     }
 }
 
-/// Where a line came from.
+/// The origin of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// The clip's error output.
+    /// The clip's stderr.
     Stderr,
-    /// A line of its output that is not part of the protocol.
+    /// A line of its stdout that is not part of the protocol.
     Stdout,
     /// A log message of the protocol.
     Ipc,
     /// A log message of a remote provider.
     Provider,
-    /// Ourselves.
+    /// The hub.
     System,
 }
 
@@ -102,7 +101,6 @@ const ORIGINS: [Origin; 5] = [
 ];
 
 impl Origin {
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Stderr => "stderr",
@@ -114,18 +112,15 @@ impl Origin {
     }
 }
 
-/// One line.
+/// One line of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogEntry {
-    /// Its place among all lines of this log since we started; 0 for those before.
+    /// The position among all lines since the log was opened, including those read back from its file then; 0 for
+    /// older lines.
     pub sequence: u64,
-    /// When it came.
     pub time: Timestamp,
-    /// How much it matters.
     pub level: Level,
-    /// Where it came from.
     pub origin: Origin,
-    /// The line.
     pub message: Arc<str>,
 }
 
@@ -142,18 +137,19 @@ struct Inner {
     bytes: usize,
     next: u64,
     file: LogFile,
-    /// Never written down.
+    /// Masked in every line.
     secrets: Vec<String>,
     closed: bool,
 }
 
 impl ClipLog {
-    /// A log in `path`, and in `path` with `.1` behind it. What an earlier process wrote is remembered.
+    /// Opens a log in the file `path`, with the rotated file `path.1`. The last lines of an earlier process are read
+    /// back.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self::new(LogFile::Unopened(path.into()))
     }
 
-    /// A log without a file.
+    /// Creates a log without a file.
     pub fn in_memory() -> Self {
         Self::new(LogFile::None)
     }
@@ -176,7 +172,8 @@ impl ClipLog {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a text out of this log from now on, until many others have come after it.
+    /// Masks a secret in this log from now on, until [`MAX_SECRETS`] others were added after it. Secrets of fewer than
+    /// four bytes are ignored.
     pub fn mask(&self, secret: &str) {
         if secret.len() < 4 {
             return;
@@ -188,13 +185,14 @@ impl ClipLog {
         inner.secrets.push(secret.to_owned());
     }
 
-    /// Adds a line.
+    /// Adds a line with the current time.
     pub fn push(&self, level: Level, origin: Origin, message: &str) {
         self.inner().push(level, origin, message);
         self.changed.notify_waiters();
     }
 
-    /// Adds a line that was said at another time, if that can be true: not later than now, and in the last seven days.
+    /// Adds a line with the time at which it was written elsewhere. A time in the future or more than seven days ago is
+    /// replaced by the current time.
     pub fn push_with_time(&self, time: Timestamp, level: Level, origin: Origin, message: &str) {
         let now = Timestamp::now();
         let known = time <= now && now.duration_since(time) <= MAX_AGE;
@@ -203,18 +201,18 @@ impl ClipLog {
         self.changed.notify_waiters();
     }
 
-    /// Adds a line of the clip's error output.
+    /// Adds a line of the clip's stderr.
     pub fn stderr(&self, line: &[u8]) {
         let line = String::from_utf8_lossy(line);
         self.push(Level::of_line(&line), Origin::Stderr, &line);
     }
 
-    /// Adds what we have to say about the clip.
+    /// Adds a message of the hub about the clip.
     pub(crate) fn system(&self, level: Level, message: &str) {
         self.push(level, Origin::System, message);
     }
 
-    /// The last `count` lines of those in memory, oldest first.
+    /// Returns the last `count` lines in memory, oldest first.
     pub fn tail(&self, count: usize) -> Vec<LogEntry> {
         let mut inner = self.inner();
         inner.open();
@@ -222,7 +220,7 @@ impl ClipLog {
         inner.lines.iter().skip(skip).cloned().collect()
     }
 
-    /// Follows the log: the last `count` lines, then each as it comes.
+    /// Follows the log: the last `count` lines, then each new line.
     pub fn follow(self: &Arc<Self>, count: usize) -> Follower {
         let mut inner = self.inner();
         inner.open();
@@ -234,8 +232,8 @@ impl ClipLog {
         }
     }
 
-    /// The last `count` lines that are `wanted`, oldest first, and who reads along from there. Files are read if there are not
-    /// enough in memory.
+    /// Returns the last `count` lines for which `wanted` is true, oldest first, and a follower of the lines after them.
+    /// Files are read if memory does not hold enough lines.
     pub fn recall(
         self: &Arc<Self>,
         count: usize,
@@ -252,7 +250,7 @@ impl ClipLog {
         if found.len() < count {
             let known = inner.lines.len();
             let texts = inner.file.texts();
-            // Nobody who has something to say waits while it is understood.
+            // Writers must not wait while the files are parsed.
             drop(inner);
             let older = texts.iter().rev().flat_map(|text| text.lines().rev());
             let older = older.filter_map(parse).skip(known).map(LogEntry::earlier);
@@ -263,20 +261,20 @@ impl ClipLog {
         (found, follower)
     }
 
-    /// Nothing more will come: those who follow are told.
+    /// Closes the log: followers end after the last line.
     pub fn close(&self) {
         self.inner().closed = true;
         self.changed.notify_waiters();
     }
 
-    /// More will come after all.
+    /// Opens the log again after [`ClipLog::close`].
     pub fn reopen(&self) {
         self.inner().closed = false;
     }
 }
 
 impl LogEntry {
-    /// A line that is no longer in memory.
+    /// Creates an entry for a line that was read from a file.
     fn earlier((time, level, origin, message): (Timestamp, Level, Origin, &str)) -> Self {
         Self {
             sequence: 0,
@@ -321,7 +319,7 @@ impl Inner {
         }
     }
 
-    /// Opens the file when it is first needed, and remembers what is in it.
+    /// Opens the file when it is first needed, and reads its last lines.
     fn open(&mut self) {
         let LogFile::Unopened(path) = &self.file else {
             return;
@@ -336,24 +334,25 @@ impl Inner {
     }
 }
 
-/// Someone who reads along.
+/// A reader that waits for new lines.
 #[derive(Debug)]
 pub struct Follower {
     log: Arc<ClipLog>,
     next: u64,
 }
 
-/// What someone who reads along gets.
+/// An item of a [`Follower`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Followed {
     /// The next line.
     Line(LogEntry),
-    /// So many lines came faster than they were read and are gone.
+    /// The number of lines that left memory before they were read.
     Missed(u64),
 }
 
 impl Follower {
-    /// Waits for the next line; `None` when the log is closed. May be dropped at any time.
+    /// Waits for the next line; `None` when the log is closed. The future may be dropped at any time without losing
+    /// lines.
     pub async fn next(&mut self) -> Option<Followed> {
         loop {
             let changed = self.log.changed.notified();

@@ -1,7 +1,7 @@
-//! What a clip says about itself: commands, slots, hints.
+//! The manifest of a clip: its commands, slots and hints.
 //!
-//! Clips and package files write manifests in several forms; here all of them become one. The schemas in it are for people,
-//! forms and models, and the inputs of calls are checked against them ([`Manifest::check_input`]).
+//! Clips and package files write manifests in several forms, which are converted to one here. Schemas in a manifest
+//! serve people, forms and models; the hub also checks the inputs of calls against them ([`Manifest::check_input`]).
 
 mod check;
 mod forms;
@@ -14,44 +14,42 @@ use serde_json::Value;
 
 pub use check::{InputChecks, nearest};
 
-/// A manifest in its one stored form; see [`Manifest::normalise`].
+/// A manifest in the form that is stored; see [`Manifest::normalise`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Manifest {
-    /// The alias the clip goes by, whatever it claims.
+    /// The alias of the clip. A name that the clip chose itself is ignored.
     pub name: String,
-    /// The package it came from.
+    /// The package that the clip was installed from.
     pub package: String,
-    /// Its version.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub version: String,
     /// A category, in free words.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub domain: String,
-    /// What it is for.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// What it can do, by name. Without any, it takes every command.
+    /// The commands, sorted by name. A clip without any accepts every command.
     pub commands: Vec<Command>,
     /// Descriptions of groups of commands.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub groups: BTreeMap<String, String>,
-    /// Which clips it wants to call: slot to package.
+    /// The clips it calls, by the name of the slot.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub dependencies: BTreeMap<String, Dependency>,
-    /// Hints how to use it, for agents.
+    /// Hints on how to use it, for agents.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub patterns: Vec<String>,
-    /// The things it deals with: name to JSON Schema as text.
+    /// JSON Schemas of the things it deals with, as text, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub entities: BTreeMap<String, String>,
-    /// Whether it has web pages.
+    /// The clip has web pages.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub has_web: bool,
-    /// Calls it wants to get by the clock.
+    /// Calls that the scheduler makes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub schedules: Vec<Schedule>,
-    /// Compiled schemas of inputs; not part of what a manifest says.
+    /// Compiled schemas of inputs; a cache that is not part of the manifest.
     #[serde(skip)]
     pub checks: InputChecks,
 }
@@ -60,63 +58,60 @@ pub struct Manifest {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Command {
-    /// Its name; a grouped command is named `group verb`.
+    /// The name; a grouped command is named `group verb`.
     pub name: String,
-    /// What it does.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// What it takes: JSON Schema as text, or a text for people.
+    /// The form of the input: JSON Schema as text, or a text for people.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub input: String,
-    /// What it gives, in the same form.
+    /// The form of the output: JSON Schema as text, or a text for people.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub output: String,
 }
 
-/// What may fill a slot.
+/// The requirement of a slot.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Dependency {
-    /// The package; the slot's name unless said otherwise.
+    /// The package; the slot's name if the manifest does not name one.
     pub package: String,
     /// A range of versions; empty for any.
     pub version: String,
 }
 
-/// A call by the clock.
+/// A call that the scheduler makes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Schedule {
-    /// Which command.
     pub command: String,
-    /// When, as cron writes it.
+    /// The times of the calls, as a cron expression.
     pub cron: String,
     /// The input, as JSON text.
     pub input: String,
-    /// What for.
     pub description: String,
 }
 
-/// What the record of an installation knows about a clip.
+/// The identity of a clip according to its installation record.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Identity<'a> {
-    /// Its alias.
     pub alias: &'a str,
-    /// The package it was installed from, if that is known.
+    /// The package it was installed from; empty if unknown.
     pub package: &'a str,
-    /// The version that was installed, if that is known.
+    /// The version that was installed; empty if unknown.
     pub version: &'a str,
 }
 
 impl Manifest {
-    /// Reads a manifest in any accepted form. What has the wrong type counts as absent.
+    /// Reads a manifest in any accepted form. Members of the wrong type count as absent.
     pub fn read(value: &Value) -> Self {
         let mut manifest = forms::read(value);
         manifest.normalise();
         manifest
     }
 
-    /// Trims, drops what has no name or repeats a name, sorts, and fills in packages of slots.
+    /// Trims all texts, drops entries without a name or with a repeated name, sorts, and fills in the packages of
+    /// slots.
     pub fn normalise(&mut self) {
         for text in [
             &mut self.name,
@@ -157,47 +152,48 @@ impl Manifest {
             .retain(|schedule| !schedule.command.is_empty() && !schedule.cron.is_empty());
     }
 
-    /// The manifest others see: what the running clip says, else what its files say, under the name it was given here.
+    /// Combines the manifest that the running clip registered, or else that of its files, with the identity it has in
+    /// this hub.
     pub fn assemble(identity: Identity<'_>, files: &Self, running: Option<&Self>) -> Self {
-        let said = running.unwrap_or(files);
+        let base = running.unwrap_or(files);
         let first = |candidates: [&str; 3]| {
             let found = candidates
                 .into_iter()
                 .find(|candidate| !candidate.is_empty());
             found.unwrap_or_default().to_owned()
         };
-        let package = first([identity.package, &said.package, &files.package]);
+        let package = first([identity.package, &base.package, &files.package]);
         Self {
             name: identity.alias.to_owned(),
             package: first([&package, &files.name, identity.alias]),
-            version: first([&said.version, identity.version, &files.version]),
-            domain: first([&said.domain, &files.domain, ""]),
-            description: first([&said.description, &files.description, ""]),
-            commands: said.commands.clone(),
-            groups: said.groups.clone(),
-            dependencies: if said.dependencies.is_empty() {
+            version: first([&base.version, identity.version, &files.version]),
+            domain: first([&base.domain, &files.domain, ""]),
+            description: first([&base.description, &files.description, ""]),
+            commands: base.commands.clone(),
+            groups: base.groups.clone(),
+            dependencies: if base.dependencies.is_empty() {
                 files.dependencies.clone()
             } else {
-                said.dependencies.clone()
+                base.dependencies.clone()
             },
-            patterns: said.patterns.clone(),
-            entities: said.entities.clone(),
-            has_web: said.has_web || files.has_web,
-            schedules: if said.schedules.is_empty() {
+            patterns: base.patterns.clone(),
+            entities: base.entities.clone(),
+            has_web: base.has_web || files.has_web,
+            schedules: if base.schedules.is_empty() {
                 files.schedules.clone()
             } else {
-                said.schedules.clone()
+                base.schedules.clone()
             },
             checks: InputChecks::default(),
         }
     }
 
-    /// Whether a call of `command` may be passed on: it is listed, or nothing is.
+    /// Reports whether a call of `command` may be passed on: the command is listed, or the manifest lists none.
     pub fn accepts(&self, command: &str) -> bool {
         self.commands.is_empty() || self.command(command).is_some()
     }
 
-    /// The command of this name; `/` and space between words mean the same.
+    /// Returns the command of this name. Between words, `/` and space are equal.
     pub fn command(&self, name: &str) -> Option<&Command> {
         let exact = self.commands.iter().find(|command| command.name == name);
         exact.or_else(|| {
@@ -209,7 +205,7 @@ impl Manifest {
     }
 }
 
-/// A command's name with one space between its words, whether spaces or slashes were written.
+/// Returns a command's name with one space between its words, whether it was written with spaces or slashes.
 pub fn canonical_command(name: &str) -> String {
     let words = name
         .split(|letter: char| letter == '/' || letter.is_whitespace())

@@ -1,4 +1,4 @@
-//! The files of a clip's directory that say what it is and how it is started: `clip.json` and `package.json`.
+//! Reads the files that describe a clip and its start: `clip.json` and `package.json`.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 use crate::manifest::Manifest;
 use crate::{ClipError, Code};
 
-/// No package file is longer than this.
+/// The longest package file, in bytes.
 const MAX_FILE: u64 = 4 * 1024 * 1024;
 
-/// What runs a clip's program.
+/// The program that runs a clip's entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Runtime {
     /// `bun run ENTRY --ipc`; `node` where there is no bun.
@@ -20,12 +20,12 @@ pub enum Runtime {
     Node,
     /// `python3 ENTRY --ipc`.
     Python,
-    /// `ENTRY --ipc`: the entry is a program of its own.
+    /// `ENTRY --ipc`: the entry is executable.
     Exec,
 }
 
 impl Runtime {
-    /// Its name in `clip.json`.
+    /// Returns the name in `clip.json`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bun => "bun",
@@ -46,7 +46,7 @@ impl Runtime {
     }
 }
 
-/// How a clip declares that it speaks; see [`crate::codec::Dialect`].
+/// The dialect that a clip declares in `clip.json`; see [`crate::codec::Dialect`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeclaredDialect {
     /// `"ipc": "register"`: it registers first.
@@ -55,31 +55,29 @@ pub enum DeclaredDialect {
     Direct,
 }
 
-/// What a clip's directory says about it.
+/// The contents of a clip's directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Package {
-    /// The clip's directory.
     pub directory: PathBuf,
-    /// The manifest as far as files tell it; its `name` is the package's.
+    /// The manifest according to the files; its `name` is that of the package.
     pub manifest: Manifest,
-    /// What runs it.
     pub runtime: Runtime,
-    /// The program, relative to the directory, as far as it is named.
+    /// The program, relative to the directory, if the files name one.
     pub main: Option<String>,
-    /// Where its web pages are, relative to the directory.
+    /// The directory of the web pages, relative to the directory.
     pub web: String,
-    /// How it speaks, if it says.
+    /// The declared dialect, if any.
     pub ipc: Option<DeclaredDialect>,
-    /// Whether it is a clip elsewhere of which only the description is kept here.
+    /// The clip runs elsewhere; only its description is stored here.
     pub is_edge: bool,
-    /// Whether there is a `package.json`.
+    /// There is a `package.json`.
     pub has_package_json: bool,
-    /// Whether `package.json` names npm packages.
+    /// `package.json` lists npm packages as dependencies.
     pub wants_packages: bool,
 }
 
 impl Package {
-    /// Reads the files in `directory`. Either may be missing; a field of `clip.json` beats that of `package.json`.
+    /// Reads the files in `directory`. Either may be missing; a field of `clip.json` overrides that of `package.json`.
     pub fn read(directory: &Path) -> Result<Self, ClipError> {
         let clip = json_object(&directory.join("clip.json"))?;
         let node = json_object(&directory.join("package.json"))?;
@@ -92,8 +90,10 @@ impl Package {
         };
         let is_edge =
             has_clip_json && clip.get("type").and_then(Value::as_str) == Some("edge-clip");
-        // What a clip elsewhere says about itself was put here by the registry.
-        let described = clip.get("pinix").filter(|said| is_edge && said.is_object());
+        // For a clip that runs elsewhere, the installation stored the manifest of the registry under this key.
+        let described = clip
+            .get("pinix")
+            .filter(|value| is_edge && value.is_object());
         let mut manifest = Manifest::read(described.unwrap_or(&clip));
         if described.is_some() {
             manifest.name = text(&clip, "name").unwrap_or_default();
@@ -128,7 +128,7 @@ impl Package {
             }
         };
         let web = text(&clip, "web").unwrap_or_else(|| "web".into());
-        // Never the whole package: there is more in it than pages.
+        // Never the whole package, because it contains more than pages.
         let web = match crate::data::path::clean(&web) {
             Ok(web) if !web.is_empty() => web,
             _ => "web".into(),
@@ -150,7 +150,7 @@ impl Package {
         })
     }
 
-    /// The program to run: `main` if it is a file, else `index.ts`.
+    /// Returns the program to run: `main` if it is a file, else `index.ts`.
     pub fn entry(&self) -> Result<PathBuf, ClipError> {
         let main = self.main.iter().map(String::as_str);
         let names = main.filter(|name| is_inside(name)).chain(["index.ts"]);
@@ -166,7 +166,7 @@ impl Package {
     }
 }
 
-/// Whether a relative path stays where it starts, going by its words alone.
+/// Reports whether a relative path contains neither `..` nor a root. Links are not resolved.
 fn is_inside(path: &str) -> bool {
     let mut components = Path::new(path).components();
     components.all(|component| matches!(component, Component::Normal(_) | Component::CurDir))

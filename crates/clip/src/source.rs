@@ -1,4 +1,4 @@
-//! Where clips come from, in every line_dialect.
+//! Sources of clips, in all forms that users write.
 //!
 //! | written | means |
 //! |---|---|
@@ -8,7 +8,7 @@
 //! | `github/user/repository[#branch]` | a repository |
 //! | `local/name:/absolute/path` | a directory, or an archive |
 //!
-//! A version may be a tag like `latest`. Which version that is, and what is in it, is found out elsewhere.
+//! A version may be a tag like `latest`. The module [`crate::install`] resolves it to an exact version.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -17,39 +17,35 @@ use std::str::FromStr;
 use crate::registry::Address;
 use crate::{ClipError, Code};
 
-/// Where a clip comes from. Displayed in the one line_dialect that is kept.
+/// The source of a clip. `Display` writes the normalised form, which is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// A package of a registry.
     Registry {
-        /// Which registry.
         registry: Address,
-        /// Which package.
         package: PackageName,
-        /// Which version or tag; the latest if it is not said.
+        /// The version or tag; the latest version if `None`.
         version: Option<String>,
     },
-    /// A package of npm, or of what the user has configured in its place.
+    /// A package of npm, or of the registry that npm is configured for.
     Npm {
-        /// Which package.
         package: String,
-        /// Which version or tag; the latest if it is not said.
+        /// The version or tag; the latest version if `None`.
         version: Option<String>,
     },
     /// A repository on GitHub.
     GitHub {
-        /// Whose repository.
+        /// The owner of the repository.
         user: String,
-        /// Its name.
         repository: String,
-        /// Which branch; the main one if it is not said.
+        /// The branch; the default branch if `None`.
         branch: Option<String>,
     },
-    /// Something on this machine.
+    /// A directory or an archive on this machine.
     Local {
-        /// What it is called.
+        /// The name of the clip.
         name: String,
-        /// A directory, or a gzipped tar archive. Absolute.
+        /// The absolute path of a directory, or of a gzipped tar archive.
         path: PathBuf,
     },
 }
@@ -57,9 +53,9 @@ pub enum Source {
 /// The name of a package in a registry: `@scope/name`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PackageName {
-    /// Whose it is, without the `@`.
+    /// The scope, without the `@`.
     pub scope: String,
-    /// What it is called there.
+    /// The name within the scope.
     pub name: String,
 }
 
@@ -87,7 +83,7 @@ impl fmt::Display for PackageName {
 }
 
 impl Source {
-    /// Understands a source. A package without a registry is one of `registry`.
+    /// Parses a source. A package without a registry belongs to `registry`.
     pub fn parse(text: &str, registry: Option<&str>) -> Result<Self, ClipError> {
         let text = text.trim();
         if let Some(rest) = text.strip_prefix("registry:") {
@@ -193,7 +189,7 @@ impl Source {
         })
     }
 
-    /// The package it stands for, whatever is in it.
+    /// Returns the name of the package, without its version.
     pub fn package(&self) -> String {
         match self {
             Self::Registry { package, .. } => package.to_string(),
@@ -205,7 +201,7 @@ impl Source {
         }
     }
 
-    /// The version or tag it names, if it does.
+    /// Returns the version or tag, if the source names one.
     pub fn version(&self) -> Option<&str> {
         match self {
             Self::Registry { version, .. } | Self::Npm { version, .. } => version.as_deref(),
@@ -213,7 +209,7 @@ impl Source {
         }
     }
 
-    /// The same source in another version. What has no versions stays as it is.
+    /// Returns the source with another version. A source without versions stays as it is.
     pub fn with_version(&self, wanted: Option<&str>) -> Result<Self, ClipError> {
         let wanted = wanted.map(checked_version).transpose()?;
         let mut source = self.clone();
@@ -249,7 +245,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// A package and the version behind `@` or `:`.
+/// Splits a package from the version after `@` or `:`.
 fn versioned(text: &str) -> Result<(&str, Option<String>), ClipError> {
     let text = text.trim();
     let start = usize::from(text.starts_with('@'));
@@ -274,7 +270,7 @@ pub(crate) fn checked_version(text: &str) -> Result<String, ClipError> {
         .ok_or_else(|| ClipError::invalid(format!("\"{text}\" is not a version or a tag")))
 }
 
-/// A word that can stand in addresses and on command lines as it is.
+/// Reports whether a text can be used in addresses and command lines without quoting.
 fn is_name(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '_')
         && text.len() <= 128

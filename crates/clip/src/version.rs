@@ -1,24 +1,25 @@
-//! Versions, and ranges of them as clips name them for their slots.
+//! Versions, and the ranges of versions that clips require for their slots.
 //!
 //! | written | means |
 //! |---|---|
 //! | nothing, `*` | any version |
 //! | `1.2.3`, `=1.2.3` | that version |
-//! | `1`, `1.2`, `1.x` | every version that starts so |
-//! | `^1.2.3` | from there up to the next change of the first number that is not 0 |
-//! | `~1.2.3` | from there up to the next minor version |
+//! | `1`, `1.2`, `1.x` | every version that starts with these numbers |
+//! | `^1.2.3` | from `1.2.3` up to the next change of the first number that is not 0 |
+//! | `~1.2.3` | from `1.2.3` up to the next minor version |
 //! | `>`, `>=`, `<`, `<=` | as in arithmetic; `>1.2` begins after all of `1.2` |
-//! | `1.2 - 2` | from the first to the last of the second |
-//! | `a b`, `a, b` | both |
-//! | `a \|\| b` | either |
+//! | `1.2 - 2` | from `1.2.0` to the last version that starts with `2` |
+//! | `a b`, `a, b` | versions in both ranges |
+//! | `a \|\| b` | versions in either range |
 //!
-//! A `v` in front and what follows a `+` do not count. A prerelease comes before its release, and is no part of a range that
-//! ends below that release: `2.0.0-beta` is not in `^1`. What is no version is compared as text, without regard to case.
+//! A leading `v` and everything after a `+` are ignored. A prerelease comes before its release, and does not belong to a
+//! range that ends below that release: `2.0.0-beta` is not in `^1`. A text that is not a version is compared as text,
+//! ignoring case.
 
 use std::cmp::Ordering;
 use std::str::FromStr;
 
-/// A version: three numbers, and what comes before a release.
+/// A version: three numbers and an optional prerelease.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
     numbers: [u64; 3],
@@ -32,7 +33,7 @@ enum Stage {
     Release,
 }
 
-/// One word of a prerelease; numbers come before names.
+/// One part of a prerelease; numbers come before names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Word {
     Number(u64),
@@ -47,7 +48,7 @@ impl Version {
         }
     }
 
-    /// The very first prerelease of a version: nothing of that version comes before it.
+    /// Returns the lowest prerelease of a version, a lower bound of everything that belongs to the version.
     fn threshold(numbers: [u64; 3]) -> Self {
         Self {
             numbers,
@@ -55,7 +56,7 @@ impl Version {
         }
     }
 
-    /// Whether it is a release.
+    /// Reports whether it is a release and not a prerelease.
     pub fn is_release(&self) -> bool {
         self.stage == Stage::Release
     }
@@ -78,11 +79,11 @@ impl FromStr for Version {
     }
 }
 
-/// That a text is not a version like `1.2.3` or `1.2.3-beta.1`.
+/// The error for a text that is not a version like `1.2.3` or `1.2.3-beta.1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotAVersion;
 
-/// Orders two texts as versions; what is none comes first, in the order of text.
+/// Orders two texts as versions. Texts that are not versions come first, in the order of text.
 pub fn compare(left: &str, right: &str) -> Ordering {
     match (left.parse::<Version>(), right.parse::<Version>()) {
         (Ok(left), Ok(right)) => left.cmp(&right),
@@ -92,7 +93,7 @@ pub fn compare(left: &str, right: &str) -> Ordering {
     }
 }
 
-/// A version of which the last numbers may be missing.
+/// A version whose last numbers may be missing.
 #[derive(Debug, Clone)]
 struct Partial {
     numbers: [Option<u64>; 3],
@@ -131,7 +132,7 @@ impl Partial {
         })
     }
 
-    /// The first version it stands for.
+    /// Returns the first version that it covers.
     fn first(&self) -> Version {
         Version {
             numbers: self.numbers.map(Option::unwrap_or_default),
@@ -139,7 +140,7 @@ impl Partial {
         }
     }
 
-    /// What comes after all it stands for; `None` if nothing does.
+    /// Returns the lower bound of the versions after it; `None` if it covers all.
     fn after(&self) -> Option<Version> {
         match self.numbers {
             [None, ..] => None,
@@ -158,7 +159,7 @@ impl Partial {
     }
 }
 
-/// Digits without zeros in front.
+/// Parses digits without leading zeros.
 fn number(digits: &str) -> Option<u64> {
     let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit());
     let has_zeros = digits.len() > 1 && digits.starts_with('0');
@@ -175,7 +176,7 @@ fn word(text: &str) -> Option<Word> {
     is_name.then(|| Word::Name(text.to_owned()))
 }
 
-/// A range of versions. Every text is one; see the table of this module.
+/// A range of versions. Every text is a range; see the table of this module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Range {
     alternatives: Vec<Alternative>,
@@ -184,9 +185,9 @@ pub struct Range {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Alternative {
     Any,
-    /// All of these hold.
+    /// All of these bounds hold.
     Within(Vec<Bound>),
-    /// No range that makes sense: only the same text is meant.
+    /// The text is not a range; it matches only itself.
     Text(String),
 }
 
@@ -214,7 +215,6 @@ impl Bound {
 }
 
 impl Range {
-    /// Understands a range.
     pub fn parse(text: &str) -> Self {
         let alternatives = text.split("||").map(|alternative| {
             let alternative = alternative.trim();
@@ -229,7 +229,8 @@ impl Range {
         }
     }
 
-    /// Whether a version is in the range. One that makes no sense is only in a range that is spelled like it, or is any.
+    /// Reports whether a version is in the range. A text that is not a version is only in the range `*` and in a range
+    /// of the same text.
     pub fn contains(&self, version: &str) -> bool {
         let parsed = version.parse::<Version>();
         self.alternatives
@@ -245,13 +246,13 @@ impl Range {
     }
 }
 
-/// A text without space around it and a `v` in front.
+/// Removes surrounding space and a leading `v`.
 fn bare(text: &str) -> &str {
     let text = text.trim();
     text.strip_prefix(['v', 'V']).unwrap_or(text)
 }
 
-/// The bounds of one alternative; none at all for any version, `None` if it makes no sense.
+/// Parses the bounds of one alternative. No bounds mean any version; `None` means that it is not a range.
 fn bounds(text: &str) -> Option<Vec<Bound>> {
     let mut bounds = Vec::new();
     let mut words = text
@@ -261,7 +262,7 @@ fn bounds(text: &str) -> Option<Vec<Bound>> {
     while let Some(word) = words.next() {
         let split = word.find(|letter: char| !"^~<>=".contains(letter));
         let (operator, rest) = word.split_at(split.unwrap_or(word.len()));
-        // An operator may stand alone before its version.
+        // An operator may be separated from its version by space.
         let rest = match rest {
             "" => words.next()?,
             rest => rest,
@@ -279,7 +280,7 @@ fn bounds(text: &str) -> Option<Vec<Bound>> {
     Some(bounds)
 }
 
-/// Up to and including all a version stands for.
+/// Returns the bound that includes all versions that `last` covers.
 fn up_to(last: &Partial) -> Option<Bound> {
     if last.is_whole() {
         return Some(Bound::UpTo(last.first()));
@@ -323,7 +324,8 @@ fn compared(operator: &str, version: &Partial, bounds: &mut Vec<Bound>) -> Optio
     Some(())
 }
 
-/// Where compatibility with a version ends: the first number that is not 0 may not change; among zeros, the last written.
+/// Returns the lower bound of the versions that are incompatible with `version`: the first number that is not 0 must
+/// not change, or the last written number if all are 0.
 fn next_incompatible(version: &Partial) -> Option<Version> {
     let family = match version.numbers {
         [Some(0), Some(0), Some(_)] => version.numbers,

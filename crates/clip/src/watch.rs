@@ -1,6 +1,5 @@
-//! Waiting for a clip's directory to change while its author works on it.
-//!
-//! What to do then, install it anew for one, is left to others.
+//! Waits for changes in a clip's directory while its author works on it. The caller decides what to do then, such as
+//! installing the clip again.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -9,30 +8,31 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How often the directory is looked at. It is at rest when it looks the same twice.
+/// Time between two looks at the directory. A change is complete when two looks in a row find the same.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// Looked at no further: history, and what installing makes anew.
+/// Not watched: the history, and the dependencies that are installed anew.
 const LEFT_OUT: [&str; 2] = [".git", "node_modules"];
-/// More files than this are not looked at; no package has as many.
+/// Watching stops at this number of files; a package has fewer.
 const MAX_ENTRIES: usize = 50_000;
 
-/// Looks at a directory, or at an archive, from time to time.
+/// Watches a directory or an archive.
 #[derive(Debug)]
 pub struct Watch {
     path: PathBuf,
-    /// How it looked when it was last told about.
+    /// The fingerprint that was last reported.
     seen: Option<u64>,
 }
 
 impl Watch {
-    /// Watches `path`, beginning with how it looks now. Blocks.
+    /// Watches `path` for changes from now on. Blocks.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         let seen = fingerprint(&path).ok();
         Self { path, seen }
     }
 
-    /// Waits until something has changed and is at rest again. A directory that cannot be read is waited for.
+    /// Waits until something has changed and the change is complete. While the path cannot be read, it continues to
+    /// wait.
     pub async fn changed(&mut self) {
         let mut before = self.seen;
         loop {
@@ -49,7 +49,7 @@ impl Watch {
     }
 }
 
-/// A number that is another when a file was added, removed, renamed or written.
+/// Returns a number that changes when a file is added, removed, renamed or written.
 fn fingerprint(path: &Path) -> io::Result<u64> {
     let mut hasher = DefaultHasher::new();
     let mut pending = vec![path.to_owned()];
@@ -127,7 +127,7 @@ mod tests {
         fs::write(&file, "longer").unwrap();
         watch.changed().await;
         let again = tokio::time::timeout(POLL_INTERVAL * 4, watch.changed()).await;
-        assert!(again.is_err(), "it was told once");
+        assert!(again.is_err(), "a change is reported once");
         fs::remove_file(&file).unwrap();
         watch.changed().await;
     }

@@ -1,8 +1,8 @@
-//! The web pages of a clip: files under one directory of its package, served as data.
+//! The web pages of a clip: files under one directory of its package.
 //!
-//! Paths come from anywhere: they are cleaned as text, and the kernel resolves what is left beneath the directory of the
-//! pages. How an answer looks in HTTP is left to those who serve it; [`parse_range`] and [`content_range`] know the
-//! header fields, [`decode_path`] the path of an address. Nothing here starts the clip.
+//! Paths are untrusted: they are cleaned as text, and the kernel resolves the rest beneath the directory of the pages.
+//! The caller speaks HTTP; [`parse_range`] and [`content_range`] convert header fields for it, [`decode_path`] the path
+//! of an address. Nothing here starts the clip.
 
 mod etag;
 mod range;
@@ -26,41 +26,41 @@ use etag::{Etags, Identity};
 
 pub use range::{ByteRange, content_range, decode_path, parse_range};
 
-/// The most bytes of one answer. More is asked for in pieces.
+/// The most bytes of one answer. Longer files are requested in pieces.
 pub const MAX_PIECE: u64 = 32 * 1024 * 1024;
-/// How often a file that changes while it is read is read again.
+/// The number of attempts to read a file that changes while it is read.
 const ATTEMPTS: usize = 4;
 const INDEX: &str = "index.html";
-/// Holds secrets of the clip wherever its program is, so it is never served.
+/// The file of bindings, which holds secrets. It may lie beside the program, even among the pages, and is never served.
 const BINDINGS: &str = "bindings.json";
 
-/// A file wanted of a clip's pages.
+/// A request for a file of a clip's pages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WebRequest {
-    /// Which; a `/` in front makes no difference.
+    /// The path; a leading `/` makes no difference.
     pub path: String,
-    /// What the asker has already: `If-None-Match` as it was sent, empty for nothing.
+    /// The value of `If-None-Match` as it was sent; empty if it is missing.
     pub if_none_match: String,
-    /// Where to start.
+    /// The first byte.
     pub offset: u64,
-    /// How many bytes; 0 for all to the end.
+    /// The number of bytes; 0 for all to the end.
     pub length: u64,
 }
 
 /// A file of a clip's pages, or a part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebAnswer {
-    /// The bytes that were asked for; none if the asker has them.
+    /// The requested bytes; empty if `not_modified` is set.
     pub content: Bytes,
-    /// What the file is.
+    /// The media type.
     pub content_type: Cow<'static, str>,
     /// The SHA-256 of the whole file, in quotes.
     pub etag: String,
-    /// How long the whole file is.
+    /// The length of the whole file, in bytes.
     pub total_size: u64,
-    /// The asker has this very file.
+    /// The client has this version of the file already.
     pub not_modified: bool,
-    /// There is no such file; this is the start page, whole, whatever part was asked for.
+    /// The requested file does not exist; this is the whole start page, whatever part was requested.
     pub is_fallback: bool,
 }
 
@@ -68,15 +68,15 @@ pub struct WebAnswer {
 #[derive(Debug)]
 pub struct WebFiles {
     alias: String,
-    /// The clip's own directory.
+    /// The directory of the clip.
     directory: PathBuf,
-    /// The directory of the pages in it.
+    /// The directory of the pages, relative to `directory`.
     web: String,
     etags: Etags,
 }
 
 impl WebFiles {
-    /// The pages of a package installed as `alias`.
+    /// Creates the pages of a package that is installed as `alias`.
     pub fn new(alias: impl Into<String>, package: &Package) -> Self {
         Self {
             alias: alias.into(),
@@ -86,7 +86,7 @@ impl WebFiles {
         }
     }
 
-    /// Answers on a thread where it may block.
+    /// Answers a request on a thread that may block.
     pub async fn serve(self: &Arc<Self>, request: WebRequest) -> Result<WebAnswer, ClipError> {
         let files = self.clone();
         match tokio::task::spawn_blocking(move || files.answer(&request)).await {
@@ -95,7 +95,7 @@ impl WebFiles {
         }
     }
 
-    /// Answers. Blocks.
+    /// Answers a request. Blocks.
     ///
     /// A start beyond the end is [`Code::OutOfRange`], more than [`MAX_PIECE`] at once [`Code::ResourceExhausted`].
     pub fn answer(&self, request: &WebRequest) -> Result<WebAnswer, ClipError> {
@@ -123,7 +123,7 @@ impl WebFiles {
         }
     }
 
-    /// The directory of the pages: `dist` in it, if that has a start page.
+    /// Opens the directory of the pages: its subdirectory `dist` if that has a start page.
     fn root(&self) -> Result<Beneath, ClipError> {
         let unavailable = |_| {
             let message = format!("clip \"{}\" web unavailable", self.alias);
@@ -138,10 +138,10 @@ impl WebFiles {
         })
     }
 
-    /// A file, or the start page of a directory, and its name.
+    /// Opens a file, or the start page of a directory, and returns its name.
     fn find(&self, root: &Beneath, path: &str) -> nix::Result<(File, String)> {
         let mut name = path.to_owned();
-        // At most once: what is in the place of a start page may be a directory too.
+        // At most one step down: a directory may be named like a start page.
         for _ in 0..2 {
             if name.rsplit('/').next() == Some(BINDINGS) {
                 return Err(Errno::ENOENT);
@@ -228,7 +228,7 @@ impl WebFiles {
         let mut filled = 0;
         while filled < content.len() {
             match file.read_at(&mut content[filled..], request.offset + filled as u64) {
-                // Shorter than it was: the caller looks again.
+                // The file became shorter; the caller detects the change and reads again.
                 Ok(0) => break,
                 Ok(count) => filled += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -244,7 +244,7 @@ impl WebFiles {
         ClipError::new(Code::NotFound, message)
     }
 
-    /// What leads out of the pages is not there, like everything else that is not.
+    /// A path that leads out of the pages is reported as missing.
     fn errno(&self, path: &str, errno: Errno) -> ClipError {
         match errno {
             Errno::EACCES | Errno::EPERM => {
@@ -272,7 +272,8 @@ fn is_missing(errno: Errno) -> bool {
     )
 }
 
-/// Whether the last name of a path has a dot in it: a file is meant, no place within a page.
+/// Reports whether the last name of a path contains a dot. Such a path means a file and not a location within a
+/// single-page application.
 fn has_dot(path: &str) -> bool {
     path.rsplit('/')
         .next()

@@ -1,4 +1,4 @@
-//! The file a log goes to, rotated once, and its lines.
+//! The file of a log, which is rotated once, and the format of its lines.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -10,13 +10,13 @@ use jiff::tz::TimeZone;
 
 use super::{Level, ORIGINS, Origin};
 
-/// A file is not made longer than this.
+/// The greatest length of a file, in bytes.
 pub(super) const MAX_FILE: u64 = 1024 * 1024;
-/// How much of an earlier file is read back.
+/// Bytes of an earlier file that are read back.
 const READ_BACK: u64 = 256 * 1024;
 const STAMP: &str = "%Y-%m-%dT%H:%M:%S%.3f%:z";
 
-/// Where lines are kept for later.
+/// The file that lines are written to.
 #[derive(Debug)]
 pub(super) enum LogFile {
     None,
@@ -29,7 +29,7 @@ pub(super) enum LogFile {
 }
 
 impl LogFile {
-    /// A log that cannot be written is kept in memory only: a clip does not fail for it.
+    /// Opens the file. If that fails, the log exists in memory only: a clip must not fail because of its log.
     pub(super) fn open(path: PathBuf) -> Self {
         if let Some(parent) = path.parent() {
             let _ = fs::create_dir_all(parent);
@@ -55,7 +55,7 @@ impl LogFile {
             let old = rotated(path);
             let renamed = pinion_files::rename(path, &old);
             *self = match renamed {
-                // A full file that stays must not grow without end.
+                // A full file that cannot be renamed must not grow further.
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Self::None,
                 _ => Self::open(path.clone()),
             };
@@ -66,7 +66,8 @@ impl LogFile {
         }
     }
 
-    /// All that is in the files, the older one first; of files that somebody else has made longer, the end.
+    /// Reads both files, the older one first. Of a file that another program has made longer than [`MAX_FILE`], only
+    /// the end is read.
     pub(super) fn texts(&self) -> Vec<String> {
         let Self::Open { path, .. } = self else {
             return Vec::new();
@@ -77,14 +78,14 @@ impl LogFile {
     }
 }
 
-/// Where a file goes that is long enough.
+/// Returns the path of the rotated file.
 fn rotated(path: &Path) -> PathBuf {
     let mut old = path.as_os_str().to_owned();
     old.push(".1");
     old.into()
 }
 
-/// `[time] line` for error output, `[time] [origin level] line` for the rest.
+/// Formats a line: `[time] line` for stderr, `[time] [origin level] line` for everything else.
 pub(super) fn print(time: Timestamp, level: Level, origin: Origin, message: &str) -> String {
     let time = time.to_zoned(TimeZone::system()).strftime(STAMP);
     let message = message.replace('\n', "\\n");
@@ -94,11 +95,11 @@ pub(super) fn print(time: Timestamp, level: Level, origin: Origin, message: &str
     }
 }
 
-/// Understands a line of the file.
+/// Parses a line of the file.
 pub(super) fn parse(line: &str) -> Option<(Timestamp, Level, Origin, &str)> {
     let (time, message) = line.strip_prefix('[')?.split_once("] ")?;
     let time: Timestamp = time.parse().ok()?;
-    let said = message.strip_prefix('[').and_then(|rest| {
+    let labelled = message.strip_prefix('[').and_then(|rest| {
         let (label, message) = rest.split_once("] ")?;
         let (origin, level) = label.split_once(' ')?;
         let origin = ORIGINS
@@ -106,15 +107,15 @@ pub(super) fn parse(line: &str) -> Option<(Timestamp, Level, Origin, &str)> {
             .find(|known| *known != Origin::Stderr && known.name() == origin)?;
         Some((time, Level::named(level)?, origin, message))
     });
-    Some(said.unwrap_or((time, Level::of_line(message), Origin::Stderr, message)))
+    Some(labelled.unwrap_or((time, Level::of_line(message), Origin::Stderr, message)))
 }
 
-/// What is remembered of an earlier file.
+/// Reads the end of an earlier file.
 pub(super) fn read_back(path: &Path) -> io::Result<String> {
     end_of(path, READ_BACK)
 }
 
-/// The last bytes of a file.
+/// Returns the last `most` bytes of a file.
 fn end_of(path: &Path, most: u64) -> io::Result<String> {
     let mut file = pinion_files::open(path)?;
     let length = file.metadata()?.len();

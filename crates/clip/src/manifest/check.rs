@@ -1,7 +1,7 @@
-//! Checks the input of a call against the schema that its command shows.
+//! Checks the input of a call against the schema of its command.
 //!
-//! Schemas come from clips and providers, so the work is bounded before it starts: references are followed only where they end,
-//! and a check whose schema and input are both large is left to the clip.
+//! Schemas come from clips and providers, so the work is bounded before it starts: a schema with recursive references is
+//! not used, and a check whose schema and input are both large is left to the clip.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,18 +14,18 @@ use serde_json::{Map, Value};
 use super::{Command, Manifest};
 use crate::ClipError;
 
-/// The most nodes a schema may have, with every reference written out.
+/// The most nodes of a schema, with every reference expanded.
 const MAX_NODES: usize = 20_000;
 /// The most work of one check: nodes of the schema times bytes of the input.
 const MAX_WORK: usize = 1 << 30;
-/// Steps that a pattern may take on one text.
+/// The most steps of matching a pattern against one text.
 const MAX_STEPS: usize = 100_000;
-/// How many problems are reported at once.
+/// The most problems that are reported at once.
 const SHOWN: usize = 3;
-/// How much of a wrong value is shown, in letters.
+/// Characters of a wrong value that are shown.
 const SHOWN_VALUE: usize = 60;
 
-/// The compiled schemas of a manifest, each made when its command is first called.
+/// The compiled schemas of a manifest, each compiled when its command is first called.
 #[derive(Default)]
 pub struct InputChecks(Mutex<HashMap<String, Option<Arc<Check>>>>);
 
@@ -57,10 +57,11 @@ impl Manifest {
         Some((command, check?))
     }
 
-    /// Refuses an input that the schema of its command does not allow, naming the member.
+    /// Rejects an input that does not match the schema of its command, and names the member.
     ///
-    /// A member with a default may be left out although the schema requires it: the public SDK writes schemas of what a command
-    /// sees after defaults are filled in. A command without a schema, or with one that cannot be compiled, takes everything.
+    /// A member with a default may be missing although the schema requires it: the public SDK writes schemas of the
+    /// input after defaults are filled in. A command without a schema, or with one that cannot be compiled, accepts
+    /// every input.
     pub fn check_input(&self, command: &str, input: &[u8]) -> Result<(), ClipError> {
         let Some((command, check)) = self
             .check_of(command)
@@ -174,14 +175,14 @@ impl Check {
         }
     }
 
-    /// The properties that the schema lists beside the `additionalProperties` that an error is about.
+    /// Returns the properties that the schema lists beside the `additionalProperties` of an error.
     fn properties_beside(&self, error: &ValidationError<'_>) -> Option<&Map<String, Value>> {
         let (parent, _) = error.schema_path().as_str().rsplit_once('/')?;
         self.schema.pointer(parent)?.get("properties")?.as_object()
     }
 }
 
-/// The name that `name` is probably a slip for.
+/// Returns the known name that `name` is probably a misspelling of.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a String>) -> Option<&'a str> {
     let most = (name.chars().count() / 3).clamp(1, 3);
     let near = known
@@ -191,7 +192,7 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a String>) -> O
     Some(best.1)
 }
 
-/// `/a/0/b` as `a.0.b`.
+/// Converts the JSON pointer `/a/0/b` to `a.0.b`.
 fn member(pointer: &str) -> String {
     let parts = pointer.split('/').skip(1);
     let parts = parts.map(|part| part.replace("~1", "/").replace("~0", "~"));
@@ -214,7 +215,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// Takes members with a default out of what is required, at every depth.
+/// Removes members with a default from the required ones, at every depth.
 fn relax(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
@@ -236,7 +237,7 @@ fn relax(schema: &mut Value) {
     }
 }
 
-/// Counts the nodes of a schema with its references written out. A schema that refers to itself has no such number.
+/// Counts the nodes of a schema with its references expanded. A schema that refers to itself has no such number.
 #[derive(Default)]
 struct Weigher {
     known: HashMap<String, Option<usize>>,
@@ -269,7 +270,7 @@ impl Weigher {
         if let Some(known) = self.known.get(target) {
             return *known;
         }
-        // As long as it is not known, it leads back to itself.
+        // While the number of a target is unknown, a reference to it is recursive.
         self.known.insert(target.to_owned(), None);
         let node = root.pointer(target.strip_prefix('#')?)?;
         let weight = self.weigh(root, node);
@@ -279,7 +280,7 @@ impl Weigher {
 }
 
 impl Clone for InputChecks {
-    /// A copy may be changed, so that it starts without compiled schemas.
+    /// Starts without compiled schemas, because a copy of a manifest may be changed.
     fn clone(&self) -> Self {
         Self::default()
     }

@@ -1,4 +1,4 @@
-//! The forms in which clips and package files write a manifest.
+//! Reads the forms in which clips and package files write a manifest.
 
 use std::collections::BTreeMap;
 
@@ -108,7 +108,7 @@ pub(crate) fn string(value: Option<&Value>) -> String {
         .unwrap_or_default()
 }
 
-/// A text by itself, or the text an object keeps under `key`.
+/// Returns a text itself, or the text under `key` of an object.
 fn text_or(value: &Value, key: &str) -> String {
     match value {
         Value::String(text) => text.trim().to_owned(),

@@ -1,8 +1,8 @@
-//! The forms in which a command says what it takes and gives. All become text.
+//! Converts the forms in which a command describes its input and output to text.
 
 use serde_json::{Map, Value, json};
 
-/// Any of these at the top makes an object a JSON Schema; without them it is the shorthand.
+/// An object with any of these keys is a JSON Schema; without them it is the shorthand.
 const SCHEMA_KEYS: [&str; 7] = [
     "type",
     "properties",
@@ -13,7 +13,7 @@ const SCHEMA_KEYS: [&str; 7] = [
     "allOf",
 ];
 
-/// The text of a schema: a text as it is, an object printed, the shorthand written out.
+/// Returns a schema as text: a text unchanged, an object serialized, the shorthand expanded.
 pub(super) fn text(value: Option<&Value>) -> String {
     match value {
         Some(Value::String(text)) => text.trim().to_owned(),
@@ -29,7 +29,7 @@ fn is_shorthand(object: &Map<String, Value>) -> bool {
         && object.values().all(Value::is_object)
 }
 
-/// `{"query": {"type": "string", "required": true}}` as an object schema.
+/// Expands the shorthand, such as `{"query": {"type": "string", "required": true}}`, to an object schema.
 fn written_out(fields: &Map<String, Value>) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();

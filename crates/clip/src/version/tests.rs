@@ -112,7 +112,7 @@ fn every_form_means_what_it_says() {
 
 type Numbers = (u64, u64, u64);
 
-/// What a clause must mean for releases, in plain arithmetic.
+/// The meaning of a clause for releases, in plain arithmetic.
 fn means(operator: &str, bound: Numbers, parts: usize, version: Numbers) -> bool {
     let cut = |numbers: Numbers| match parts {
         1 => (numbers.0, 0, 0),

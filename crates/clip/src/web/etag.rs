@@ -1,4 +1,4 @@
-//! What a file is known by: the SHA-256 of all its bytes, worked out once for as long as it stays the same.
+//! ETags of files: the SHA-256 of all bytes, computed once for as long as the file stays the same.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -10,13 +10,13 @@ use std::time::{Duration, SystemTime};
 
 use sha2::{Digest, Sha256};
 
-/// As many files are remembered; then all are forgotten.
+/// The most sums in memory; when there are more, all are dropped.
 const REMEMBERED: usize = 4096;
-/// A file that changed so short ago may change again without its times telling.
+/// A file that changed within this time may change again without a difference in its timestamps.
 const SETTLED: Duration = Duration::from_secs(2);
 const PIECE: usize = 128 * 1024;
 
-/// By what a file is recognised, and whether it has changed.
+/// The metadata that identifies a file and shows whether it has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Identity {
     device: u64,
@@ -44,7 +44,7 @@ impl Identity {
     }
 }
 
-/// The sums of the files that were asked for.
+/// The sums of the files that were requested.
 #[derive(Debug, Default)]
 pub(super) struct Etags {
     known: Mutex<HashMap<Identity, [u8; 32]>>,
@@ -55,7 +55,7 @@ impl Etags {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The ETag of a file, in quotes. Reads all of it if it is not known, never all at once.
+    /// Returns the ETag of a file, in quotes. If it is not known, the whole file is read in pieces.
     pub(super) fn of(&self, file: &File, metadata: &Metadata) -> io::Result<String> {
         let identity = Identity::of(metadata);
         let known = self.known().get(&identity).copied();
@@ -100,7 +100,7 @@ fn sum(file: &File) -> io::Result<[u8; 32]> {
     }
 }
 
-/// Whether `If-None-Match` names this ETag: in a list, weakly or not, or as `*`.
+/// Reports whether `If-None-Match` names this ETag: in a list, weak or strong, or as `*`.
 pub(super) fn matches(if_none_match: &str, etag: &str) -> bool {
     if_none_match.split(',').map(str::trim).any(|known| {
         let known = known.strip_prefix("W/").unwrap_or(known);

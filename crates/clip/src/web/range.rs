@@ -1,18 +1,18 @@
-//! The parts of HTTP that say which file and which part of it.
+//! The parts of HTTP requests that select a file and a range of it.
 
 use crate::ClipError;
 
-/// A part of a file: as [`super::WebRequest`] wants it.
+/// A range of a file, in the form of [`super::WebRequest`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ByteRange {
-    /// Where it starts.
+    /// The first byte.
     pub offset: u64,
-    /// How long it is; 0 for all to the end.
+    /// The number of bytes; 0 for all to the end.
     pub length: u64,
 }
 
-/// Reads a `Range` field: `bytes=a-b` or `bytes=a-`. Everything else, several parts or the last so many bytes included,
-/// makes no sense here. Whether the file is that long is not known yet.
+/// Parses a `Range` field: `bytes=a-b` or `bytes=a-`. All other forms, such as several ranges or the last bytes of a
+/// file, are rejected. The length of the file is not checked here.
 pub fn parse_range(field: &str) -> Result<ByteRange, ClipError> {
     let wrong = || {
         ClipError::invalid(format!(
@@ -35,19 +35,19 @@ pub fn parse_range(field: &str) -> Result<ByteRange, ClipError> {
     Ok(ByteRange { offset, length })
 }
 
-/// Digits and nothing else; too many of them are as good as the largest number.
+/// Parses digits; a number that is too large becomes the largest one.
 fn number(digits: &str) -> Option<u64> {
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| digits.parse().unwrap_or(u64::MAX))
 }
 
-/// `Content-Range` of `length` bytes from `offset` on; `None` for no bytes at all, which it cannot say.
+/// Returns `Content-Range` for `length` bytes from `offset`; `None` for no bytes, which the field cannot express.
 pub fn content_range(offset: u64, length: u64, total: u64) -> Option<String> {
     let last = offset.checked_add(length)?.checked_sub(1)?;
     (length > 0).then(|| format!("bytes {offset}-{last}/{total}"))
 }
 
-/// The path in an address without its percent signs; `None` if what they say is no text, or not finished.
+/// Decodes the percent escapes of a path; `None` if one is incomplete or the result is not UTF-8.
 pub fn decode_path(path: &str) -> Option<String> {
     let mut bytes = path.bytes();
     let mut decoded = Vec::with_capacity(path.len());

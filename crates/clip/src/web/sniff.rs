@@ -1,15 +1,15 @@
-//! What a file is, going by its first bytes, where its name does not tell.
+//! Detects the media type of a file from its first bytes, for names without a known extension.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// So many bytes are looked at.
+/// The number of bytes that are examined.
 const SNIFFED_BYTES: usize = 512;
 const TEXT: &str = "text/plain; charset=utf-8";
 const HTML: &str = "text/html; charset=utf-8";
 
-/// First bytes that tell all.
+/// First bytes that identify a type.
 const SIGNATURES: &[(&[u8], &str)] = &[
     (b"%PDF-", "application/pdf"),
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -64,7 +64,7 @@ fn bytes(start: &[u8]) -> &'static str {
     if words.starts_with(b"<?xml") {
         return "text/xml; charset=utf-8";
     }
-    // A character may be cut by the end of what is looked at.
+    // The last character may be cut at the end of the examined bytes.
     let is_text = match std::str::from_utf8(start) {
         Ok(_) => true,
         Err(error) => error.error_len().is_none() && start.len() == SNIFFED_BYTES,
