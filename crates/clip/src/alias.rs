@@ -80,12 +80,12 @@ pub fn choose(
     if let Some(requested) = requested.filter(|requested| !requested.trim().is_empty()) {
         let alias = normalise(requested).ok_or_else(|| {
             ClipError::invalid(format!(
-                "\"{requested}\" cannot be an alias: it has no letter a-z and no digit"
+                "\"{requested}\" cannot be an alias: it needs a letter a-z or a digit"
             ))
         })?;
         if alias.len() > LONGEST {
             return Err(ClipError::invalid(format!(
-                "an alias of {} letters is too long: it may have {LONGEST}",
+                "the alias \"{alias}\" has {} characters; choose one of at most {LONGEST}",
                 alias.len()
             )));
         }
@@ -143,7 +143,7 @@ pub fn resolve<'a>(
         [] => Err(ClipError::no_clip(name)),
         [one] => Ok(one),
         several => Err(ClipError::invalid(format!(
-            "\"{name}\" may be any of {}; call one of them by its alias",
+            "\"{name}\" matches {}; use one of these aliases",
             several.join(", ")
         ))),
     }

@@ -114,7 +114,7 @@ impl Package {
         let runtime = text(&clip, "runtime").unwrap_or_default();
         let runtime = Runtime::parse(&runtime).ok_or_else(|| {
             ClipError::invalid(format!(
-                "clip.json asks for the runtime \"{runtime}\"; known are bun, node, python and exec"
+                "unknown runtime \"{runtime}\" in clip.json; use bun, node, python or exec"
             ))
         })?;
         let ipc = match text(&clip, "ipc").as_deref() {
@@ -123,7 +123,7 @@ impl Package {
             Some("direct") => Some(DeclaredDialect::Direct),
             Some(other) => {
                 return Err(ClipError::invalid(format!(
-                    "clip.json says \"ipc\": \"{other}\"; it may be \"register\" or \"direct\""
+                    "unknown value \"{other}\" of \"ipc\" in clip.json; use \"register\" or \"direct\""
                 )));
             }
         };

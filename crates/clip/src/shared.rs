@@ -293,7 +293,7 @@ impl SharedClip {
     /// Cancels a call whose answer is not read while other calls wait.
     pub(crate) fn overflow(&self, call: &ClipCall) {
         let message = format!(
-            "the answer of clip \"{}\" was not read fast enough, while others waited for the clip",
+            "the answer of clip \"{}\" was not read fast enough while other calls waited; read it faster, or call again",
             self.alias(),
         );
         let error = ClipError::new(Code::ResourceExhausted, message);

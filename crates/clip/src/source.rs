@@ -89,7 +89,7 @@ impl Source {
         if let Some(rest) = text.strip_prefix("registry:") {
             let (address, package) = rest.rsplit_once('#').ok_or_else(|| {
                 ClipError::invalid(format!(
-                    "\"{text}\" names no package; it is written registry:ADDRESS#@scope/name"
+                    "\"{text}\" names no package; write registry:ADDRESS#@scope/name"
                 ))
             })?;
             return Self::of_registry(address.parse()?, package);
@@ -114,7 +114,7 @@ impl Source {
             return Self::of_path(rest);
         }
         Err(ClipError::invalid(format!(
-            "\"{text}\" is not a source; there are @scope/name, registry:ADDRESS#@scope/name, npm/name, github/user/repository and local/name:/path"
+            "\"{text}\" is not a source; use @scope/name, registry:ADDRESS#@scope/name, npm/name, github/user/repository or local/name:/path"
         )))
     }
 
@@ -180,7 +180,7 @@ impl Source {
         let path = Path::new(path);
         if !path.is_absolute() {
             return Err(ClipError::invalid(format!(
-                "local/{name} needs to know where it is: local/{name}:/absolute/path"
+                "\"local/{name}\" has no absolute path; write local/{name}:/absolute/path"
             )));
         }
         Ok(Self::Local {

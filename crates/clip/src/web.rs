@@ -190,7 +190,7 @@ impl WebFiles {
             }
         }
         let message = format!(
-            "web file \"{name}\" of clip \"{}\" changes all the time; try again later",
+            "web file \"{name}\" of clip \"{}\" changed while it was read; try again later",
             self.alias
         );
         Err(ClipError::new(Code::Unavailable, message))

@@ -689,7 +689,10 @@ done"#;
     let clip = place.clip();
     let said = async |clip_name: &str| ask(&clip, clip_name, &json!({})).await.unwrap();
     assert_eq!(said("other").await, "hello");
-    assert_eq!(said("panics").await, "the request ran into a fault of ours");
+    assert_eq!(
+        said("panics").await,
+        "the request failed because of an internal error in the hub"
+    );
     assert_eq!(said("hangs").await, "the request was not answered in time");
     let too_long = said("long").await;
     assert!(

@@ -201,7 +201,7 @@ impl RawMessage<'_> {
                 return Err(ClipError::new(
                     Code::InvalidArgument,
                     format!(
-                        "unknown data operation \"{other}\"; there are write, read, list, delete and stat"
+                        "unknown data operation \"{other}\"; use write, read, list, delete or stat"
                     ),
                 ));
             }
@@ -224,7 +224,7 @@ fn failure(error: Option<&RawValue>) -> Failure {
     let Some(raw) = error else {
         return Failure {
             code: None,
-            message: "the clip failed without saying why".into(),
+            message: "the clip failed without giving a reason".into(),
         };
     };
     if let Some(message) = text(Some(raw)) {

@@ -146,7 +146,7 @@ impl<'a> Links<'a> {
 
 fn leads_out(at: &Path) -> ClipError {
     ClipError::invalid(format!(
-        "the package has a link that leads out of it or to nothing: {}",
+        "the package has a link that leads out of it or to a missing file: \"{}\"",
         at.display()
     ))
 }

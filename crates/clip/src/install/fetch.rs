@@ -103,7 +103,7 @@ pub(super) async fn pin(
                 .as_str()
                 .or_else(|| reply.as_array()?.last()?.as_str());
             let version = version.ok_or_else(|| {
-                let message = format!("npm does not say which version of {package} there is");
+                let message = format!("npm reported no version of {package}");
                 ClipError::new(Code::NotFound, message)
             })?;
             source.with_version(Some(version))
@@ -171,7 +171,7 @@ async fn from_npm(
     };
     let version = packed.and_then(|packed| packed.get("version")?.as_str());
     let version = version.map(str::to_owned).ok_or_else(|| {
-        let message = format!("npm does not say which version of {package} it fetched");
+        let message = format!("npm did not report the version of {package} that it fetched");
         ClipError::new(Code::Internal, message)
     })?;
     let entries = std::fs::read_dir(&download.path)

@@ -51,7 +51,7 @@ fn verify(file: &mut File, expected: &str, archive: &Path) -> Result<(), ClipErr
         return Err(ClipError::new(
             Code::FailedPrecondition,
             format!(
-                "the package is not what it should be: its checksum is {found}, not {expected}"
+                "the package is damaged or was changed: its checksum is {found}, not {expected}"
             ),
         ));
     }
@@ -110,7 +110,7 @@ fn unpack(stream: impl Read, target: &Path) -> Result<(), ClipError> {
             }
             other => {
                 return Err(ClipError::invalid(format!(
-                    "the package has an entry of a kind that is not taken ({other:?}): {}",
+                    "the package has an entry of an unsupported kind ({other:?}): \"{}\"",
                     path.display()
                 )));
             }
@@ -129,7 +129,7 @@ fn inside(path: &Path) -> Result<PathBuf, ClipError> {
             Component::Normal(name) => names.push(name),
             _ => {
                 return Err(ClipError::invalid(format!(
-                    "the package has an entry that leads out of it: {}",
+                    "the package has an entry that leads out of it: \"{}\"",
                     path.display()
                 )));
             }

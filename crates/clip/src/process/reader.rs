@@ -193,7 +193,7 @@ impl Reader {
             return true;
         }
         let message = format!(
-            "clip \"{}\" was stopped: it printed {} lines in a row that are no messages. Only messages belong on stdout; print the rest on stderr",
+            "clip \"{}\" was stopped: it printed {} lines in a row that are not messages. Print only messages on stdout, and everything else on stderr",
             self.shared.alias(),
             self.junk
         );

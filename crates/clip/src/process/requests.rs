@@ -56,7 +56,7 @@ impl Requests {
         let (most, most_bytes) = self.shared.limits.waiting_requests;
         if count > most || total > most_bytes {
             let message = format!(
-                "clip \"{}\" was stopped: it asks for more than it reads the answers of",
+                "clip \"{}\" was stopped: it sent more requests than it read answers",
                 self.shared.alias()
             );
             self.shared
@@ -155,7 +155,7 @@ async fn run_bounded<T>(
         Ok(Ok(result)) => result,
         Ok(Err(_)) => Err(ClipError::new(
             Code::Internal,
-            "the request ran into a fault of ours",
+            "the request failed because of an internal error in the hub",
         )),
         Err(_) => Err(ClipError::new(
             Code::DeadlineExceeded,

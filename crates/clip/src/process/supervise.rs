@@ -345,6 +345,6 @@ fn reason(exit: Option<Exit>) -> String {
             Ok(signal) => format!("signal {signal}"),
             Err(_) => format!("signal {signal}"),
         },
-        Some(Exit::Unknown) | None => "it went away".into(),
+        Some(Exit::Unknown) | None => "its exit status is unknown".into(),
     }
 }

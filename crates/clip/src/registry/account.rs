@@ -69,7 +69,9 @@ impl Accounts {
     /// Creates a client of the accounts at an address. A user who has logged in before passes the `token`.
     pub fn at(address: &Address, token: Option<Token>) -> Result<Self, ClipError> {
         let Address::Service(base) = address else {
-            let message = format!("{address} is files only: there are no accounts to log in to");
+            let message = format!(
+                "{address} is a directory or a file, which has no accounts; use the address of a registry service"
+            );
             return Err(ClipError::new(Code::FailedPrecondition, message));
         };
         Ok(Self {
@@ -101,7 +103,7 @@ impl Accounts {
         let url = address::segments(&self.base, &["auth", "whoami"])?;
         let reply = self.client.json(&url).await?;
         match username(&reply) {
-            "" => Err(self.missing("who this is")),
+            "" => Err(self.missing("the name of the account")),
             name => Ok(name.to_owned()),
         }
     }
@@ -122,7 +124,7 @@ impl Accounts {
         let page = Url::parse(text(&reply, "verification_url")).ok();
         let page = page.filter(|page| matches!(page.scheme(), "http" | "https"));
         let (Some(mut page), false) = (page, secret.is_empty()) else {
-            return Err(self.missing("where to confirm"));
+            return Err(self.missing("the address of a page for confirming the login"));
         };
         page.query_pairs_mut().append_pair("code", code);
         Ok(DeviceCode {
@@ -155,7 +157,7 @@ impl Accounts {
     }
 
     fn missing(&self, what: &str) -> ClipError {
-        let message = format!("{} answered without saying {what}", self.base);
+        let message = format!("{} answered without {what}", self.base);
         ClipError::new(Code::Unavailable, message)
     }
 }

@@ -89,7 +89,7 @@ pub(super) fn segments(base: &Url, names: &[&str]) -> Result<Url, ClipError> {
         Ok(mut path) => path.pop_if_empty().extend(names),
         Err(()) => {
             return Err(ClipError::invalid(format!(
-                "{base} cannot have anything below it"
+                "\"{base}\" is not an address that paths can be added to"
             )));
         }
     };

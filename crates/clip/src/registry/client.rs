@@ -155,7 +155,7 @@ impl Client {
 fn must_be_private(url: &Url, what: &str) -> Result<(), ClipError> {
     if url.scheme() == "http" && !is_loopback(url) {
         let message =
-            format!("the {what} for {url} would travel in clear; use an https address for it");
+            format!("the {what} for {url} would be sent unencrypted; use an https address");
         return Err(ClipError::new(Code::FailedPrecondition, message));
     }
     Ok(())

@@ -59,7 +59,9 @@ pub(super) fn publish(
         if entry["versions"].get(&version).is_some() {
             return Err(ClipError::new(
                 Code::AlreadyExists,
-                format!("version {version} of {package} is there already and stays as it is"),
+                format!(
+                    "version {version} of {package} is already published and cannot be changed; publish another version"
+                ),
             ));
         }
         let file = format!("{}-{}-{version}.tgz", package.scope, package.name);

@@ -132,7 +132,7 @@ pub(crate) fn refuse_local_dependencies(manifest: &Manifest) -> Result<(), ClipE
         Some(local) => Err(ClipError::new(
             Code::FailedPrecondition,
             format!(
-                "{} needs {}, which is on one machine only; packages of a registry may not",
+                "{} depends on {}, which exists on one machine only; a package of a registry must not",
                 manifest.package, local.package
             ),
         )),

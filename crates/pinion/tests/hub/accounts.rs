@@ -271,7 +271,7 @@ fn passwords_and_tokens_do_not_travel_in_clear() {
     ]
     .concat();
     let said = home.run_as("pinix", &login).failed(1);
-    assert!(said.contains("would travel in clear"), "{said}");
+    assert!(said.contains("would be sent unencrypted"), "{said}");
     let login = [
         "login",
         "--token",
@@ -280,7 +280,7 @@ fn passwords_and_tokens_do_not_travel_in_clear() {
         "http://accounts.example",
     ];
     let said = home.run_as("pinix", &login).failed(1);
-    assert!(said.contains("would travel in clear"), "{said}");
+    assert!(said.contains("would be sent unencrypted"), "{said}");
     home.write("files/index.json", r#"{"packages":{}}"#);
     let files = home.path("files");
     let login = [
