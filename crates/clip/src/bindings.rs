@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_bindings_are_rejected() {
         for (slot, binding) in [
             (" ", to("a")),
             ("a", to(" ")),

@@ -393,19 +393,19 @@ mod tests {
     }
 
     #[test]
-    fn who_is_alone_has_room_for_little_and_waits_for_half_of_it() {
+    fn a_lone_call_has_less_room_and_continues_when_half_is_free() {
         assert_eq!(taken_and_read(true, 64 * 1024), (8, 4));
         assert_eq!(taken_and_read(true, 10), (256, 128));
         assert_eq!(taken_and_read(true, 32 * 1024 * 1024), (1, 1));
     }
 
     #[test]
-    fn with_others_behind_it_a_call_has_room_for_more_and_waits_for_any() {
+    fn with_others_waiting_a_call_has_more_room_and_continues_when_any_is_free() {
         assert_eq!(taken_and_read(false, 64 * 1024), (128, 1));
         assert_eq!(taken_and_read(false, 10), (256, 1));
     }
     #[test]
-    fn calls_have_room_for_little_while_the_clip_has_much_that_is_unread() {
+    fn calls_have_less_room_while_much_of_the_clip_is_unread() {
         let (limits, unread) = (Arc::<Limits>::default(), Arc::<AtomicUsize>::default());
         let call = || ClipCall::new("1".into(), Vec::new(), None, limits.clone(), unread.clone());
         let fill = |call: &ClipCall| {

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_trimmed_sorted_and_told_once() {
+    fn entries_are_trimmed_sorted_and_unique() {
         let manifest = Manifest::read(&json!({
             "name": " claimed ",
             "domain": " lab ",

@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_make_no_sense_are_told_apart() {
+    fn invalid_package_files_have_different_errors() {
         for text in ["", "[]", "{", r#"{"runtime":"cobol"}"#, r#"{"ipc":"x"}"#] {
             let place = directory(&[("clip.json", text)]);
             let error = Package::read(place.path()).unwrap_err();

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_the_hash() {
+    fn only_the_hash_is_serialized() {
         let secret = CallSecret::of("abc").unwrap();
         let text = serde_json::to_string(&secret).unwrap();
         assert_eq!(

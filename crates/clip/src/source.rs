@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_source_is_refused() {
+    fn a_text_that_is_not_a_source_is_rejected() {
         for text in [
             "",
             "todo",
@@ -411,7 +411,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_kept_is_read_back(text in "(@|npm/|npm/@|github/|local/|registry:https://h.example#@|registry:/d#@)[a-z]{1,4}(/[a-z.@:#/-]{0,9}|:/[ -~]{0,9})") {
+        fn the_stored_form_of_a_source_is_parsed_again(text in "(@|npm/|npm/@|github/|local/|registry:https://h.example#@|registry:/d#@)[a-z]{1,4}(/[a-z.@:#/-]{0,9}|:/[ -~]{0,9})") {
             if let Ok(source) = Source::parse(&text, REGISTRY) {
                 let kept = source.to_string();
                 prop_assert_eq!(Source::parse(&kept, None).unwrap(), source, "{}", kept);
@@ -419,7 +419,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_is_fatal(text in any::<String>(), prefix in prop::sample::select(vec!["", "@", "npm/", "github/", "local/", "registry:"])) {
+        fn no_text_makes_the_parser_panic(text in any::<String>(), prefix in prop::sample::select(vec!["", "@", "npm/", "github/", "local/", "registry:"])) {
             let _ = Source::parse(&format!("{prefix}{text}"), REGISTRY);
         }
     }

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_change_is_told_once_it_is_over() {
+    async fn a_change_is_reported_when_it_is_complete() {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("a.ts");
         fs::write(&file, "one").unwrap();

@@ -1,4 +1,4 @@
-//! The files of clips: what is kept, and that nobody gets at anything else.
+//! Tests of stored files: operations on them, and that paths cannot leave the directory of a clip.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -20,7 +20,7 @@ use tempfile::TempDir;
 
 const SECRET: &str = "not for clips";
 
-/// A store with two clips and a secret beside it.
+/// Creates a store with two clips and a secret beside it.
 fn store() -> (TempDir, DataStore) {
     let root = tempfile::tempdir().unwrap();
     fs::write(root.path().join("secret"), SECRET).unwrap();
@@ -189,7 +189,7 @@ fn forty_hostile_paths_lead_nowhere() {
             ),
             "{path}: {refused}"
         );
-        // Where writing is allowed, because the name only looks bad, it must have happened inside.
+        // Some of the names only look hostile and may be written; the file must be inside then.
         let _ = store.write("todo", path, b"overwritten");
         let _ = store.delete("todo", path);
         if let Ok(entries) = store.list("todo", path) {
@@ -272,7 +272,7 @@ fn limits_are_stated_and_kept() {
 }
 
 #[test]
-fn what_was_left_unfinished_is_removed() {
+fn unfinished_files_are_removed() {
     let (root, store) = store();
     drop(store);
     let unfinished = root.path().join("data/.unfinished/half");

@@ -1,4 +1,4 @@
-//! Nothing outlives us, and whatever dies, every call ends once.
+//! Tests of the end of processes: no process outlives its owner, and every call ends once.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -22,7 +22,7 @@ use nix::unistd::Pid;
 use pinion_clip::{CallError, Code};
 use serde_json::json;
 
-/// The processes whose command line contains `tag`.
+/// Returns the processes whose command line contains `tag`.
 fn tagged(tag: &str) -> Vec<i32> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -69,11 +69,11 @@ while :; do sleep {tag}; done"
     .await;
 }
 
-/// 200 kills under load: every call ends exactly once, with its own answer or as unavailable.
+/// Kills 200 processes under load: every call ends exactly once, with its own answer or as unavailable.
 #[tokio::test]
 async fn two_hundred_kills_under_load() {
     let mut place = TestClip::probe();
-    // Each start is a new process to kill; waiting for it is not what is tried here.
+    // Each start is a new process to kill; the delay after crashes is not tested here.
     place.limits.backoff = Duration::ZERO;
     place.limits.idle = None;
     let clip = Arc::new(place.clip());
@@ -135,7 +135,7 @@ async fn two_hundred_kills_under_load() {
     let probe = directory.join("probe");
     let mut done = 0_usize;
     while done < 200 {
-        // On a busy machine a process may be killed before it can answer; now and then one gets the time.
+        // On a busy machine, a process may be killed before it can answer. A pause now and then lets some answer.
         if done.is_multiple_of(20) {
             let before = answered.load(Ordering::Relaxed);
             eventually("an answer between kills", || {

@@ -1,4 +1,4 @@
-//! The clips in the documentation, cut out of it and run.
+//! Runs the clips of `docs/clips.md`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -16,7 +16,7 @@ use pinion_clip::logs::ClipLog;
 use pinion_clip::{Clip, Code, Programs};
 use serde_json::json;
 
-/// The first block of `language` in the documentation that contains `name`.
+/// Returns the first block of `language` in `docs/clips.md` that contains `name`.
 fn example(language: &str, name: &str) -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/clips.md");
     let text = std::fs::read_to_string(path).unwrap();
@@ -64,7 +64,7 @@ async fn the_clip_in_python() {
     assert_eq!(unknown.code, Code::NotFound);
 }
 
-/// The list of tasks on what runs it: a program that is told, and none of the other kind.
+/// Runs the list of tasks with the given programs.
 async fn list_of_tasks(programs: Programs, clip_json: &str) {
     let place = TestClip::new();
     place.write("clip.json", clip_json);

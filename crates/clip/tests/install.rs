@@ -1,4 +1,4 @@
-//! Putting clips in place, replacing and removing them, and archives nobody should trust.
+//! Tests of installing, replacing and removing clips, and of hostile archives.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -47,7 +47,7 @@ fn workshop() -> Workshop {
 }
 
 impl Workshop {
-    /// A package that answers every call with its version.
+    /// Creates a package that answers every call with its version.
     fn package(&self, version: &str) -> PathBuf {
         let directory = self.root.path().join(format!("package-{version}"));
         fs::create_dir_all(directory.join("lib")).unwrap();
@@ -190,7 +190,7 @@ async fn a_version_that_does_not_run_replaces_nothing() {
 }
 
 #[tokio::test]
-async fn a_secret_is_kept_as_its_hash_and_stays_with_an_upgrade() {
+async fn a_secret_is_stored_as_its_hash_and_survives_an_upgrade() {
     let shop = workshop();
     let first = shop.package("1.0.0");
     let source = local(&first);
@@ -215,7 +215,7 @@ async fn a_secret_is_kept_as_its_hash_and_stays_with_an_upgrade() {
 }
 
 #[tokio::test]
-async fn what_a_crash_left_is_put_right() {
+async fn leftovers_of_a_crash_are_repaired() {
     let shop = workshop();
     shop.install(&local(&shop.package("1.0.0")), "")
         .await
@@ -232,7 +232,7 @@ async fn what_a_crash_left_is_put_right() {
 }
 
 #[tokio::test]
-async fn only_files_and_directories_make_way_for_a_clip() {
+async fn only_files_and_directories_are_replaced_by_a_clip() {
     let shop = workshop();
     let source = local(&shop.package("1.0.0"));
     let place = shop.library.directory("todo");
@@ -259,7 +259,7 @@ async fn only_files_and_directories_make_way_for_a_clip() {
 }
 
 #[test]
-fn what_a_crash_left_replaces_nothing() {
+fn leftovers_of_a_crash_do_not_replace_files_of_the_user() {
     let shop = workshop();
     let clips = shop.root.path().join("home/clips");
     fs::create_dir(clips.join(".replaced-todo")).unwrap();
@@ -358,7 +358,7 @@ async fn hostile_archives_leave_nothing_behind() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_installed_is_told_in_words_of_its_source() {
+async fn errors_of_an_installation_name_its_source() {
     let shop = workshop();
     let place = shop.root.path().join("package");
     fs::create_dir_all(&place).unwrap();

@@ -1,4 +1,4 @@
-//! The life of a clip's process: how it starts, what it is sent, how it ends, and what callers see of that.
+//! Tests of a clip's process: its start, its input, its end, and the errors that callers receive.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -78,7 +78,7 @@ async fn numbers_pass_unchanged_both_ways() {
 }
 
 #[tokio::test]
-async fn what_is_not_json_never_reaches_a_clip() {
+async fn input_that_is_not_json_is_rejected() {
     let place = TestClip::probe();
     let clip = place.clip();
     for input in [
@@ -106,7 +106,7 @@ async fn what_is_not_json_never_reaches_a_clip() {
 }
 
 #[tokio::test]
-async fn a_clip_gets_its_surroundings_and_none_of_our_secrets() {
+async fn a_clip_inherits_the_environment_without_secrets() {
     let place = TestClip::probe();
     let mut config = place.config();
     config.tokens = Some(Arc::new(Token::new("clip-token-1")));
@@ -188,7 +188,7 @@ async fn a_long_stream_is_slowed_down_by_its_only_reader() {
 }
 
 #[tokio::test]
-async fn last_words_reach_a_slow_reader_after_the_process_is_gone() {
+async fn a_slow_reader_gets_the_last_lines_after_the_process_has_exited() {
     let body = "register; next; for n in 1 2 3 4 5 6 7 8; do chunk $n; done; done_; exit 0";
     let mut place = script(EXEC, body);
     place.limits.chunks = 2;
@@ -202,7 +202,7 @@ async fn last_words_reach_a_slow_reader_after_the_process_is_gone() {
 }
 
 #[tokio::test]
-async fn who_does_not_read_loses_the_call_and_not_the_others() {
+async fn a_caller_that_does_not_read_loses_only_its_own_call() {
     let mut place = TestClip::probe();
     place.limits.chunks = 4;
     let clip = place.clip();
@@ -260,7 +260,7 @@ async fn a_deadline_ends_the_call_and_late_lines_are_dropped() {
     assert_eq!(clip.status().state, ClipState::Running);
 }
 
-/// Makes a call of which the probe is done after a minute, with a deadline of a millisecond.
+/// Makes a call that takes the probe a minute, with a deadline of a millisecond.
 async fn too_short(clip: &Clip) {
     let input = json!({"ms": 60_000});
     let late = clip.invoke(within(Duration::from_millis(1), "sleep", &input));
@@ -277,9 +277,9 @@ async fn short_deadlines_of_one_caller_do_not_end_the_calls_of_others() {
     for _ in 0..4 {
         too_short(&clip).await;
     }
-    // Long after the deadlines of those, the process has still not said anything.
+    // Long after the deadlines of these calls, the process has still printed nothing.
     assert_eq!(patient.output().await.unwrap(), r#"{"ms":2500}"#);
-    // Progress of others protects the process too.
+    // Progress of other calls protects the process too.
     for _ in 0..20 {
         assert_eq!(
             ask(&clip, "sleep", &json!({"ms": 50})).await.unwrap()["ms"],
@@ -348,7 +348,7 @@ async fn a_deadline_counts_while_waiting_for_a_process() {
 }
 
 #[tokio::test]
-async fn a_crash_says_the_last_lines_of_the_error_output() {
+async fn a_crash_reports_the_last_lines_of_stderr() {
     let body = r#"register; next; for n in 1 2 3 4 5 6 7 8 9 10 11; do echo "line $n" >&2; done; echo >&2; printf 'ValueError: many' >&2; exit 1"#;
     let place = script(EXEC, body);
     let clip = place.clip();
@@ -363,7 +363,7 @@ async fn a_crash_says_the_last_lines_of_the_error_output() {
 }
 
 #[tokio::test]
-async fn direct_clips_are_told_when_nobody_waits_any_more() {
+async fn direct_clips_receive_cancel_when_a_call_is_dropped() {
     let body = r#"while read -r line; do echo "$line" >&2; done"#;
     let place = script(DIRECT, body);
     let clip = place.clip();
@@ -482,7 +482,7 @@ async fn lines_have_a_length_limit_also_when_they_never_end() {
     assert_eq!(ask(&clip, "echo", &long).await.unwrap(), long);
 }
 
-/// Leaves with `code` without answering its first call, and answers the next.
+/// Creates a clip that exits with `code` without answering its first call, and answers the next.
 fn leaver(code: u8, before: &str) -> TestClip {
     let body = format!(
         "register; next; if [ -e left ]; then result 1; next; else {before} touch left; exit {code}; fi"
@@ -491,7 +491,7 @@ fn leaver(code: u8, before: &str) -> TestClip {
 }
 
 #[tokio::test]
-async fn a_call_is_sent_again_only_if_the_process_left_in_peace_and_said_nothing() {
+async fn a_call_is_sent_again_only_after_a_clean_exit_without_an_answer() {
     let place = leaver(0, "");
     assert_eq!(ask(&place.clip(), "a", &json!({})).await.unwrap(), 1);
     let place = leaver(3, "");
@@ -509,7 +509,7 @@ async fn a_call_is_sent_again_only_if_the_process_left_in_peace_and_said_nothing
         part(&mut stream).await.unwrap().unwrap_err().failure().code,
         Code::Unavailable
     );
-    // Once only.
+    // The call is sent again only once.
     let place = script(EXEC, "register; next; echo x >>starts; exit 0");
     let error = ask(&place.clip(), "a", &json!({})).await.unwrap_err();
     assert_eq!(error.code, Code::Unavailable);
@@ -519,7 +519,7 @@ async fn a_call_is_sent_again_only_if_the_process_left_in_peace_and_said_nothing
 
 #[tokio::test]
 async fn a_clip_that_leaves_as_soon_as_it_is_idle_is_called_in_time() {
-    // Takes a call only if it is there already.
+    // The clip handles a call only if the call has arrived already.
     let body = "sleep 0.2; register; if read -r -t 0 line && next; then result 1; fi; exit 0";
     let place = script(EXEC, body);
     let clip = place.clip();
@@ -606,7 +606,7 @@ async fn stopping_lets_a_call_finish() {
 }
 
 #[tokio::test]
-async fn what_a_process_leaves_behind_ends_with_it() {
+async fn descendants_of_a_process_end_with_it() {
     let body =
         "register; next; (setsid sleep 600 >/dev/null 2>&1 & echo $! >child); result 1; exit 0";
     let place = script(EXEC, body);
@@ -622,7 +622,7 @@ async fn what_a_process_leaves_behind_ends_with_it() {
 }
 
 #[tokio::test]
-async fn a_clip_whose_program_cannot_run_says_so() {
+async fn a_clip_whose_program_cannot_run_reports_why() {
     let place = TestClip::new();
     place.write("clip.json", r#"{"runtime":"exec","main":"run.sh"}"#);
     let error = ask(&place.clip(), "a", &json!({})).await.unwrap_err();
@@ -640,7 +640,7 @@ async fn a_clip_whose_program_cannot_run_says_so() {
     );
 }
 
-/// Answers calls of other clips late, never, or with a panic.
+/// Answers calls to other clips late, never, or with a panic.
 #[derive(Debug)]
 struct Odd;
 

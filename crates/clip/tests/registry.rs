@@ -1,4 +1,4 @@
-//! Packages from registries: services in both their spellings, directories, and such as cannot be trusted.
+//! Tests of packages from registries: services with both forms of documents, directories, and untrusted registries.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -30,7 +30,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02X}")).collect()
 }
 
-/// The archive of a clip that answers every call with its version.
+/// Returns the archive of a clip that answers every call with its version.
 fn packed(version: &str) -> Vec<u8> {
     let clip_json = json!({"name": "@other/name", "runtime": "exec", "main": "run.sh"}).to_string();
     let script =
@@ -85,7 +85,7 @@ impl Workshop {
     }
 }
 
-/// A server that answers paths with what is in a table; everything else is not there.
+/// Starts a server that answers the paths in a table, and 404 for all others.
 fn table(entries: impl IntoIterator<Item = (String, Answer)>) -> Server {
     let entries: BTreeMap<String, Answer> = entries.into_iter().collect();
     Server::start(move |request: &Request| {
@@ -99,7 +99,7 @@ fn at(path: &str, answer: Value) -> (String, Answer) {
 }
 
 #[tokio::test]
-async fn a_service_of_either_spelling_is_understood() {
+async fn services_with_either_form_of_documents_are_understood() {
     let (first, second) = (packed("1.0.0"), packed("1.1.0-beta"));
     let old_sum = hex(&Sha1::digest(&first));
     let server = table([
@@ -167,7 +167,7 @@ async fn a_service_of_either_spelling_is_understood() {
 }
 
 #[tokio::test]
-async fn an_upgrade_keeps_data_and_the_same_version_is_none() {
+async fn an_upgrade_preserves_data_and_skips_the_same_version() {
     let latest = Arc::new(Mutex::new("1.0.0".to_owned()));
     let told = latest.clone();
     let server = Server::start(move |request| {
@@ -201,7 +201,7 @@ async fn an_upgrade_keeps_data_and_the_same_version_is_none() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_trusted_is_not_installed() {
+async fn untrusted_packages_are_not_installed() {
     let good = packed("1.0.0");
     let sum = hex(&Sha256::digest(&good));
     let mut torn = Answer::ok(good.clone());
@@ -347,7 +347,7 @@ async fn the_token_goes_to_the_registry_alone() {
 }
 
 #[tokio::test]
-async fn of_a_clip_that_runs_elsewhere_only_the_description_is_kept() {
+async fn an_edge_clip_is_installed_as_its_description() {
     let pinix =
         json!({"domain": "web", "description": "A browser", "commands": [{"name": "open"}]});
     let server = table([
@@ -407,7 +407,7 @@ async fn a_version_without_a_checksum_is_refused_for_that() {
     assert!(unknown.message.contains("has no version"), "{unknown}");
 }
 
-/// A package in a directory, as its author has it.
+/// Creates the directory of a package as its author would.
 fn authored(shop: &Workshop, version: &str) -> PathBuf {
     let directory = shop.root.path().join("authored");
     fs::create_dir_all(&directory).unwrap();
@@ -612,7 +612,7 @@ fn parts(body: &[u8], boundary: &str) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[tokio::test]
-async fn what_is_not_complete_is_not_published() {
+async fn incomplete_packages_are_not_published() {
     let shop = workshop();
     for (change, words) in [
         (json!({"version": ""}), "a version"),

@@ -1,4 +1,4 @@
-//! Recorded and written exchanges, played by a fake clip: what we write, and what callers get.
+//! Replays recorded and handwritten exchanges with a fake clip, and compares the lines sent and the callers' results.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -36,7 +36,7 @@ fn vectors(directory: &str) -> Vec<PathBuf> {
     paths
 }
 
-/// Answers what the clip asks with what was recorded.
+/// Answers the clip's requests with the recorded answers.
 #[derive(Debug, Default)]
 struct Recorded {
     answers: Mutex<VecDeque<Value>>,
@@ -148,7 +148,7 @@ fn data_answer(answer: &Value) -> DataAnswer {
     DataAnswer::Entries(entries.map(entry).collect())
 }
 
-/// One recording, played.
+/// A recording that is being replayed.
 struct Play {
     clip: Arc<Clip>,
     world: Arc<Recorded>,
@@ -251,7 +251,7 @@ impl Play {
         }
     }
 
-    /// Every call has its one end, the process its own, and the world was asked all it was asked then.
+    /// Checks that every call and the process ended as recorded, and that the clip sent all recorded requests.
     async fn finish(mut self, recording: &Value) {
         let code = recording["exit"]["code"].as_i64();
         let crashed = code.is_some_and(|code| code != 0);
@@ -313,7 +313,7 @@ async fn recordings_of_the_sdk() {
     let paths = vectors("ipc-recorded");
     assert_eq!(paths.len(), 23);
     for path in paths {
-        // There the runtime does what we must not do.
+        // In this recording the runtime does what pinion must not do.
         if !path.ends_with("r11-cross-clip-stream-hangs.json") {
             play(&path).await;
         }
@@ -330,7 +330,7 @@ async fn exchanges_with_direct_clips() {
 }
 
 #[tokio::test]
-async fn what_a_recorded_clip_registers_is_its_manifest() {
+async fn the_manifest_of_a_recorded_clip_is_the_registered_one() {
     let path = &vectors("ipc-recorded")[0];
     let recording: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let play = Play::new(path, &recording);

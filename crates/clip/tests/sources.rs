@@ -1,4 +1,4 @@
-//! Packages from npm and from repositories, fetched by the real programs from this machine.
+//! Tests of packages from npm and from repositories, fetched by the real programs from this machine.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -21,7 +21,7 @@ use serde_json::json;
 use sha1::{Digest, Sha1};
 use tempfile::TempDir;
 
-/// A program that runs another with more words or variables.
+/// Creates a program that runs another with additional arguments or variables.
 fn wrapper(root: &TempDir, name: &str, script: &str) -> PathBuf {
     let path = root.path().join(name);
     write_program(&path, &format!("#!/bin/bash\n{script}\n"));

@@ -1,4 +1,4 @@
-//! Web pages of clips: what is served, in which parts, and that nothing else is.
+//! Tests of web pages: the served files and ranges, and that nothing else is served.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -39,7 +39,7 @@ fn get(files: &WebFiles, path: &str) -> Result<WebAnswer, ClipError> {
     })
 }
 
-/// An exchange of the vector, as far as it is about files: the status that follows from what the files say.
+/// Performs an exchange of the vector and derives the HTTP status from the answer.
 fn exchange(files: &WebFiles, request: &Value) -> (u16, Option<WebAnswer>, Option<String>) {
     let path = request["path"].as_str().unwrap();
     let path = decode_path(path.strip_prefix("/clips/todo").unwrap()).unwrap();
@@ -91,7 +91,7 @@ fn the_vector_holds() {
     let mut replayed = 0;
     for entry in vector["exchanges"].as_array().unwrap() {
         let (request, expected) = (&entry["request"], &entry["response"]);
-        // Redirects, methods and preflights are HTTP's alone.
+        // Redirects, methods and preflights are not handled by this crate.
         if request["method"] != "GET" || expected["status"] == 301 {
             continue;
         }
@@ -120,7 +120,7 @@ fn the_vector_holds() {
 }
 
 #[test]
-fn directories_have_start_pages_and_pages_have_places() {
+fn directories_have_start_pages_and_unknown_paths_fall_back_to_them() {
     let place = TestClip::new();
     write(&place, "web/index.html", "start");
     write(&place, "web/docs/index.html", "docs");
@@ -149,7 +149,7 @@ fn directories_have_start_pages_and_pages_have_places() {
     for missing in ["/missing.js", "/v1.2", "/settings/a.b"] {
         assert_eq!(get(&files, missing).unwrap_err().code, Code::NotFound);
     }
-    // The part of a page that stands for a place in it is all of it.
+    // A range of a fallback page is the whole page.
     let ranged = files.answer(&WebRequest {
         path: "settings".into(),
         offset: 3,
@@ -160,7 +160,7 @@ fn directories_have_start_pages_and_pages_have_places() {
 }
 
 #[test]
-fn what_was_built_is_served_before_what_it_was_built_from() {
+fn built_pages_are_preferred_to_their_sources() {
     let place = TestClip::new();
     let none = get(&files(&place), "/").unwrap_err();
     assert_eq!(
@@ -264,7 +264,7 @@ async fn a_changed_file_is_another_file() {
     assert!(!clip.is_running(), "nothing was started for it");
 }
 
-/// Whatever is asked for, in whatever line_dialect: only what is among the pages comes back.
+/// However a path is written, only files among the pages are served.
 #[test]
 fn hostile_paths_lead_nowhere() {
     let place = TestClip::new();

@@ -238,7 +238,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_call_is_one_line_that_says_what_was_asked(id in any::<String>(), command in any::<String>(), text in any::<String>()) {
+        fn a_call_is_encoded_as_one_line(id in any::<String>(), command in any::<String>(), text in any::<String>()) {
             let pretty = serde_json::to_string_pretty(&json!({"text": text, "list": [1, 2]})).unwrap();
             let line = invoke(&id, &command, &raw(&pretty));
             prop_assert_eq!(memchr_count(&line), 1);

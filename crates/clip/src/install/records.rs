@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_keep_in_the_file_stays() {
+    fn keys_of_other_programs_are_preserved() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("config.json");
         let before = r#"{"super_token":"x","clips":{"old":{"name":"lies","package":"p","future":[1]}},"schedules":{}}"#;

@@ -111,7 +111,7 @@ fn lines_that_are_no_longer_in_memory_are_found_in_the_files() {
 }
 
 #[tokio::test]
-async fn who_recalls_the_past_reads_along_from_there() {
+async fn recall_returns_a_follower_of_the_next_lines() {
     let log = Arc::new(ClipLog::in_memory());
     for number in 0..3 {
         log.push(Level::Info, Origin::Ipc, &number.to_string());
@@ -124,7 +124,7 @@ async fn who_recalls_the_past_reads_along_from_there() {
 }
 
 #[test]
-fn a_line_has_the_time_it_was_said_if_that_can_be() {
+fn a_line_has_its_own_time_if_that_is_plausible() {
     let log = ClipLog::in_memory();
     let now = Timestamp::now();
     let hour = SignedDuration::from_hours(1);

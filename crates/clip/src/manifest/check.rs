@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_schema_takes_everything() {
+    fn a_text_that_is_not_a_schema_accepts_every_input() {
         for schema in [
             json!("{ text: string; times?: number }"),
             json!(""),
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_would_take_too_long_takes_everything() {
+    fn a_schema_that_is_too_expensive_accepts_every_input() {
         let choice = |to: &str| json!({"anyOf": [{"$ref": to}, {"$ref": to}]});
         let recursive = json!({"type": "object", "$ref": "#"});
         assert_eq!(wrong(&recursive, &json!(5)), None);

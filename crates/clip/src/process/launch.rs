@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_told_by_their_names() {
+    fn secrets_are_recognised_by_their_names() {
         for secret in [
             "ANTHROPIC_API_KEY",
             "openai_api_key",

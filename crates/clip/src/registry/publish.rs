@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_left_out() {
+    fn ignored_files_are_not_packed() {
         let place = tempfile::tempdir().unwrap();
         for name in [
             "clip.json",

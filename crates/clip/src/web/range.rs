@@ -111,7 +111,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn ranges_say_what_they_mean(first in any::<u32>(), more in any::<u32>(), total in any::<u32>()) {
+        fn ranges_agree_with_content_range(first in any::<u32>(), more in any::<u32>(), total in any::<u32>()) {
             let last = u64::from(first) + u64::from(more);
             let range = parse_range(&format!("bytes={first}-{last}")).unwrap();
             prop_assert_eq!(range.offset, u64::from(first));
@@ -121,7 +121,7 @@ mod tests {
         }
 
         #[test]
-        fn nothing_in_a_header_is_fatal(field in any::<String>(), path in "[%0-9a-fA-F/.]{0,12}") {
+        fn no_header_makes_the_parser_panic(field in any::<String>(), path in "[%0-9a-fA-F/.]{0,12}") {
             let _ = parse_range(&field);
             let _ = decode_path(&field);
             let _ = decode_path(&path);

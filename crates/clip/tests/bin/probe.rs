@@ -1,4 +1,4 @@
-//! A clip in Rust, a fake clip that replays a recording, and an owner of clips for tests to kill.
+//! A clip for tests, a fake clip that replays a recording, and an owner of clips for tests to kill.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -40,7 +40,7 @@ fn print(line: &Value) {
     stdout.flush().unwrap();
 }
 
-/// A clip that serves every call on a thread of its own.
+/// Runs a clip that serves every call on its own thread.
 fn serve() {
     let direct = std::env::var("PROBE_DIALECT").is_ok_and(|dialect| dialect == "direct");
     if !direct {
@@ -95,7 +95,7 @@ fn answer(message: &Value, direct: bool) {
     }
 }
 
-/// Says what the recorded clip said and leaves with code 9 if the runtime does not say what the recorded one did.
+/// Prints the lines of the recorded clip. Exits with code 9 if the runtime's lines differ from the recorded ones.
 fn replay(recording: &str) {
     let recording: Value = serde_json::from_str(recording).unwrap();
     let mut lines = std::io::stdin().lock().lines().map(Result::unwrap);
@@ -116,23 +116,23 @@ fn replay(recording: &str) {
                 Err(_) => println!("{text}"),
             },
             "runtime>clip" | "runtime>A" => {
-                // What was sent to see how the SDK takes nonsense is not sent by us.
+                // Lines that tested the SDK with invalid input are not sent by pinion.
                 let Ok(expected) = serde_json::from_str::<Value>(text) else {
                     continue;
                 };
-                if !is_ours(&expected, recording["dialect"] == "seed") {
+                if !is_sent_by_runtime(&expected, recording["dialect"] == "seed") {
                     continue;
                 }
-                let mut said: Value = serde_json::from_str(&lines.next().unwrap()).unwrap();
-                if said["type"] == "registered" && expected["type"] != "registered" {
-                    said = serde_json::from_str(&lines.next().unwrap()).unwrap();
+                let mut actual_line: Value = serde_json::from_str(&lines.next().unwrap()).unwrap();
+                if actual_line["type"] == "registered" && expected["type"] != "registered" {
+                    actual_line = serde_json::from_str(&lines.next().unwrap()).unwrap();
                 }
-                if said["type"] == "invoke" {
+                if actual_line["type"] == "invoke" {
                     let id = |message: &Value| message["id"].as_str().unwrap().to_owned();
-                    ids.push((id(&expected), id(&said)));
+                    ids.push((id(&expected), id(&actual_line)));
                 }
-                if normal(&said) != normal(&expected) {
-                    eprintln!("expected {expected}, got {said}");
+                if normal(&actual_line) != normal(&expected) {
+                    eprintln!("expected {expected}, got {actual_line}");
                     std::process::exit(9);
                 }
             }
@@ -146,7 +146,7 @@ fn replay(recording: &str) {
             "runtime" => loop {
                 std::thread::sleep(Duration::from_secs(1));
             },
-            // What passes between others.
+            // Lines between other processes.
             _ => {}
         }
     }
@@ -157,14 +157,14 @@ fn replay(recording: &str) {
     std::process::exit(code as i32);
 }
 
-fn is_ours(message: &Value, direct: bool) -> bool {
+fn is_sent_by_runtime(message: &Value, direct: bool) -> bool {
     matches!(
         message["type"].as_str(),
         Some("invoke" | "registered" | "result" | "error" | "list_clips_result" | "data_result")
     ) || direct && message["type"] == "invoke_clip_response"
 }
 
-/// Without the ids we choose, with the input that may be left out, and without the order of a list.
+/// Removes chosen ids, adds the optional input, and sorts lists, so that messages can be compared.
 fn normal(message: &Value) -> Value {
     let mut message = message.clone();
     if message["type"] == "invoke" {
@@ -186,7 +186,7 @@ fn normal(message: &Value) -> Value {
     message
 }
 
-/// Runs the clip in `directory`, calls it once, and stays.
+/// Runs the clip in `directory`, calls it once, and stays running.
 fn own(directory: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -1,5 +1,5 @@
 #![allow(clippy::print_stdout, reason = "stdout is where a clip speaks")]
-//! shout.rs: says things louder.  clip.json: {"runtime": "exec", "main": "shout"}, Cargo.toml: serde_json = "1"
+//! shout.rs: returns a text in upper case.  clip.json: {"runtime": "exec", "main": "shout"}, Cargo.toml: serde_json = "1"
 use serde_json::{Value, json};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

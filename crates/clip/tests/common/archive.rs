@@ -1,18 +1,18 @@
-//! Archives, also such as nobody should make.
+//! Builds archives, including hostile ones.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use tar::{EntryType, Header};
 
-/// What is in an archive.
+/// An entry of an archive.
 pub enum Item<'a> {
     File(&'a str, &'a str),
     Link(&'a str, &'a str),
     Other(&'a str, EntryType),
 }
 
-/// An archive with these entries, whatever their names.
+/// Builds an archive with these entries, whatever their names.
 pub fn archive(items: &[Item<'_>]) -> Vec<u8> {
     let mut tar = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
     for item in items {

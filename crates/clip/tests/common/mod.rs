@@ -1,4 +1,4 @@
-//! Clips for tests: directories with programs in them, and a world around them.
+//! Clips for tests: directories with programs in them, and the configuration to run them.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 pub mod archive;
@@ -23,7 +23,7 @@ use tempfile::TempDir;
 
 pub const PROBE: &str = env!("CARGO_BIN_EXE_clip-probe");
 
-/// A clip's directory, and beside it the directory of its data.
+/// The directory of a clip, and beside it the directory of its data.
 pub struct TestClip {
     pub root: TempDir,
     pub limits: Limits,
@@ -32,7 +32,7 @@ pub struct TestClip {
 }
 
 impl TestClip {
-    /// An empty place.
+    /// Creates an empty directory.
     pub fn new() -> Self {
         static GUARDIAN: Once = Once::new();
         GUARDIAN.call_once(|| {
@@ -49,7 +49,7 @@ impl TestClip {
         }
     }
 
-    /// A clip that is a shell script.
+    /// Creates a clip that is a shell script.
     pub fn script(clip_json: &str, script: &str) -> Self {
         let place = Self::new();
         place.write("clip.json", clip_json);
@@ -57,7 +57,7 @@ impl TestClip {
         place
     }
 
-    /// The clip in Rust.
+    /// Creates a clip that runs `tests/bin/probe.rs`.
     pub fn probe() -> Self {
         let place = Self::new();
         place.write("clip.json", r#"{"runtime":"exec","main":"probe"}"#);
@@ -120,7 +120,7 @@ pub fn call(clip: &Clip, command: &str, input: &Value) -> ChunkStream {
     clip.invoke(Invocation::new(command, raw(input))).unwrap()
 }
 
-/// The whole answer.
+/// Calls a command and returns the whole answer.
 pub async fn ask(clip: &Clip, command: &str, input: &Value) -> Result<Value, ClipError> {
     let output = call(clip, command, input).output().await?;
     Ok(serde_json::from_slice(&output).unwrap())
@@ -132,7 +132,7 @@ pub fn within(time: Duration, command: &str, input: &Value) -> Invocation {
     invocation
 }
 
-/// The next part of an answer.
+/// Returns the next part of an answer.
 pub async fn part(stream: &mut ChunkStream) -> Option<Result<Value, CallError>> {
     let item = stream.next().await?;
     Some(item.map(|output| serde_json::from_slice(&output).unwrap()))
@@ -143,7 +143,7 @@ pub fn messages(clip: &Clip) -> Vec<String> {
     tail.iter().map(|entry| entry.message.to_string()).collect()
 }
 
-/// Waits for something that must come, without saying how fast.
+/// Waits until a condition holds, without a tight limit on the time.
 pub async fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let patience = std::time::Instant::now() + Duration::from_secs(30);
     while !is_so() {

@@ -1,15 +1,14 @@
-//! A web server that does what it is told, also what no server should.
+//! A web server whose answers a test chooses, including invalid ones.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// What was asked.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub method: String,
-    /// With the query.
+    /// The path with its query.
     pub path: String,
     /// Names in lower case.
     pub headers: Vec<(String, String)>,
@@ -24,13 +23,12 @@ impl Request {
     }
 }
 
-/// What to answer.
 #[derive(Debug, Clone)]
 pub struct Answer {
     pub status: u16,
     pub headers: Vec<(&'static str, String)>,
     pub body: Vec<u8>,
-    /// Only so many bytes of the body are sent before the connection is cut.
+    /// The number of bytes of the body that are sent before the connection is cut.
     pub cut: Option<usize>,
 }
 
@@ -55,7 +53,7 @@ impl Answer {
     }
 }
 
-/// A server on this machine, for as long as the test runs.
+/// A server on this machine that runs as long as the test.
 pub struct Server {
     pub url: String,
     pub seen: Arc<Mutex<Vec<Request>>>,
@@ -82,7 +80,7 @@ impl Server {
     }
 }
 
-/// One request for each connection.
+/// Serves one request per connection.
 fn serve(
     stream: TcpStream,
     log: &Mutex<Vec<Request>>,

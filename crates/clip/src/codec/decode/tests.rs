@@ -67,7 +67,7 @@ fn values_pass_as_they_were_written() {
 }
 
 #[test]
-fn nothing_and_null_are_told_apart() {
+fn a_missing_value_differs_from_null() {
     assert!(matches!(
         message(r#"{"type":"result","id":"1"}"#),
         Message::Result(_, None)
@@ -122,7 +122,7 @@ fn failures_keep_their_words() {
 }
 
 #[test]
-fn junk_is_called_what_it_is() {
+fn lines_that_are_not_messages_are_classified() {
     for line in [
         &b"hello"[..],
         b"[]",
@@ -182,12 +182,12 @@ fn json() -> impl Strategy<Value = serde_json::Value> {
 
 proptest! {
     #[test]
-    fn no_line_is_fatal(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn no_line_makes_the_decoder_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let _ = decode(&bytes.into());
     }
 
     #[test]
-    fn no_object_is_fatal(
+    fn no_object_makes_the_decoder_panic(
         kind in prop_oneof!["register|result|response|error|chunk|stream|done|stream_end|invoke|invoke_clip|log|data|list_clips", any::<String>()],
         keys in proptest::collection::btree_map("id|output|chunk|data|error|manifest|clip|command|input|operation|path|content|level|message", json(), 0..6),
     ) {
@@ -254,7 +254,7 @@ fn a_long_plain_string_is_passed_on_without_being_read() {
 
 proptest! {
     #[test]
-    fn long_lines_mean_what_they_say(
+    fn long_lines_decode_the_same_with_and_without_the_short_cut(
         kind in prop_oneof![Just("chunk"), Just("stream"), Just("result"), Just("error"), Just("log"), Just("data"), Just("other")],
         members in proptest::collection::vec(
             (

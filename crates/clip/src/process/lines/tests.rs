@@ -86,7 +86,7 @@ fn lines_that_are_held_stay_as_they_are() {
 }
 
 #[test]
-fn who_has_nothing_to_read_holds_no_buffers() {
+fn an_idle_reader_holds_no_buffers() {
     let mut lines = Lines::new(LIMIT);
     lines.enlarge();
     let text = ("x".repeat(COPY_BELOW) + "\n").repeat(40);
@@ -97,7 +97,7 @@ fn who_has_nothing_to_read_holds_no_buffers() {
 
 proptest! {
     #[test]
-    fn it_makes_no_difference_how_bytes_arrive(
+    fn lines_do_not_depend_on_how_bytes_arrive(
         lengths in proptest::collection::vec(prop_oneof![0usize..40, COPY_BELOW - 2..COPY_BELOW + 2, 0..SMALL * 3], 0..12),
         pieces in proptest::collection::vec(prop_oneof![1000usize..5000, SMALL - 1..SMALL + 2, Just(LARGE)], 1..6),
         large in any::<bool>(),

@@ -1,5 +1,5 @@
 #!/bin/bash
-# greeter.sh: greets whoever is named.
+# greeter.sh: greets a person by name.
 echo '{"type":"register","manifest":{"domain":"demo","commands":[{"name":"greet","description":"Say hello","input":{"name":{"type":"string","required":true}}}]}}'
 while read -r line; do
   [ "$(jq -r .type <<<"$line")" = invoke ] || continue

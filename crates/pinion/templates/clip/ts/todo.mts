@@ -1,4 +1,4 @@
-// todo.mts: keeps a list.  clip.json: {"main": "todo.mts"}; runs on bun, and on node 22.18 or later
+// todo.mts: stores a list of tasks.  clip.json: {"main": "todo.mts"}; runs on bun, and on node 22.18 or later
 import { createInterface } from "node:readline";
 
 type Call = { type: string; id: string; command: string; input: { text: string } };
