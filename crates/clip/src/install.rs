@@ -285,12 +285,12 @@ impl Library {
         if staged_over_another {
             bindings::keep_bindings(&place, &directory.path)?;
         }
-        let wrong = |error: io::Error| ClipError::io(place.display(), &error);
+        let io_error = |error: io::Error| ClipError::io(place.display(), &error);
         let replaces = remove_if_there(&replaced)
             .and_then(|()| pinion_files::set_aside(&place, &replaced))
-            .map_err(wrong)?;
+            .map_err(io_error)?;
         let recorded = pinion_files::rename_new(&directory.path, &place)
-            .map_err(wrong)
+            .map_err(io_error)
             .and_then(|()| {
                 directory.keep();
                 let recorded = self.update(|records| {

@@ -160,13 +160,13 @@ impl WebFiles {
     }
 
     fn read(&self, file: &File, name: &str, request: &WebRequest) -> Result<WebAnswer, ClipError> {
-        let wrong = |error: io::Error| self.errno(name, errno_of(error));
+        let io_error = |error: io::Error| self.errno(name, errno_of(error));
         for _ in 0..ATTEMPTS {
-            let before = file.metadata().map_err(wrong)?;
+            let before = file.metadata().map_err(io_error)?;
             if !before.is_file() {
                 return Err(self.not_found(name));
             }
-            let etag = self.etags.of(file, &before).map_err(wrong)?;
+            let etag = self.etags.of(file, &before).map_err(io_error)?;
             let not_modified = etag::matches(&request.if_none_match, &etag);
             let content = if not_modified {
                 Bytes::new()
@@ -175,9 +175,9 @@ impl WebFiles {
             };
             let content_type = match crate::data::type_of(name) {
                 Some(known) => known,
-                None => sniff::file(file).map_err(wrong)?,
+                None => sniff::file(file).map_err(io_error)?,
             };
-            let after = file.metadata().map_err(wrong)?;
+            let after = file.metadata().map_err(io_error)?;
             if Identity::of(&before) == Identity::of(&after) {
                 return Ok(WebAnswer {
                     content,

@@ -51,27 +51,27 @@ pub(super) fn directory(source: &Path, target: &Path) -> Result<(), ClipError> {
     let mut directories = vec![PathBuf::new()];
     while let Some(relative) = directories.pop() {
         let from = source.join(&relative);
-        let wrong = |error: io::Error| ClipError::io(from.display(), &error);
-        for entry in fs::read_dir(&from).map_err(wrong)? {
-            let entry = entry.map_err(wrong)?;
+        let io_error = |error: io::Error| ClipError::io(from.display(), &error);
+        for entry in fs::read_dir(&from).map_err(io_error)? {
+            let entry = entry.map_err(io_error)?;
             let name = entry.file_name();
             if LEFT_OUT.iter().any(|left_out| name == *left_out) {
                 continue;
             }
             budget.entry()?;
             let relative = relative.join(&name);
-            let kind = entry.file_type().map_err(wrong)?;
+            let kind = entry.file_type().map_err(io_error)?;
             if kind.is_dir() {
-                fs::create_dir(target.join(&relative)).map_err(wrong)?;
+                fs::create_dir(target.join(&relative)).map_err(io_error)?;
                 directories.push(relative);
             } else if kind.is_symlink() {
-                links.add(relative, fs::read_link(entry.path()).map_err(wrong)?)?;
+                links.add(relative, fs::read_link(entry.path()).map_err(io_error)?)?;
             } else if kind.is_file() {
-                let file = pinion_files::open(&entry.path()).map_err(wrong)?;
-                let mode = file.metadata().map_err(wrong)?.permissions().mode();
+                let file = pinion_files::open(&entry.path()).map_err(io_error)?;
+                let mode = file.metadata().map_err(io_error)?.permissions().mode();
                 let limit = budget.left() + 1;
                 let copied = write_file(&target.join(&relative), file, limit, mode);
-                budget.bytes(copied.map_err(wrong)?)?;
+                budget.bytes(copied.map_err(io_error)?)?;
             }
             // Sockets and pipes are skipped, because they are not part of a program.
         }
@@ -135,8 +135,8 @@ impl<'a> Links<'a> {
         let root = self.target.canonicalize();
         let root = root.map_err(|error| ClipError::io(self.target.display(), &error))?;
         for (at, _) in &self.links {
-            let led = self.target.join(at).canonicalize();
-            if !led.is_ok_and(|led| led.starts_with(&root)) {
+            let target = self.target.join(at).canonicalize();
+            if !target.is_ok_and(|target| target.starts_with(&root)) {
                 return Err(leads_out(at));
             }
         }

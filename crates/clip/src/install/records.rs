@@ -84,14 +84,14 @@ pub(super) fn update(
     change: impl FnOnce(&mut BTreeMap<String, Record>),
 ) -> Result<(), ClipError> {
     let path = root.join("config.json");
-    let wrong = |error: io::Error| ClipError::io(path.display(), &error);
+    let io_error = |error: io::Error| ClipError::io(path.display(), &error);
     let _lock = lock(root)?;
     let mut records = read(root)?;
     let mut file = load(root)?;
     change(&mut records);
     let records = serde_json::to_value(records).map_err(io::Error::other);
-    file.insert("clips".into(), records.map_err(wrong)?);
-    files::replace(&path, &file).map_err(wrong)
+    file.insert("clips".into(), records.map_err(io_error)?);
+    files::replace(&path, &file).map_err(io_error)
 }
 
 /// Locks the installations in `root` against other processes until the result is dropped.

@@ -18,18 +18,18 @@ const SHOWN_BYTES: usize = 2000;
 /// Bytes at the end of a program's stdout that are returned.
 const KEPT_BYTES: usize = 1024 * 1024;
 
-/// Runs the command line `words` in `directory` and returns its stdout. `doing` describes the purpose in errors.
+/// Runs `command_line` in `directory` and returns its stdout. `doing` describes the purpose in errors.
 pub(super) async fn run(
-    words: Vec<OsString>,
+    command_line: Vec<OsString>,
     directory: &Path,
     variables: Vec<(OsString, OsString)>,
     doing: &str,
 ) -> Result<Vec<u8>, ClipError> {
-    let wrong = |error: io::Error| ClipError::io(doing, &error);
-    let (output, their_output) = io::pipe().map_err(wrong)?;
-    let (errors, their_errors) = io::pipe().map_err(wrong)?;
+    let io_error = |error: io::Error| ClipError::io(doing, &error);
+    let (output, their_output) = io::pipe().map_err(io_error)?;
+    let (errors, their_errors) = io::pipe().map_err(io_error)?;
     let mut running = pinion_process::launch(Launch {
-        words,
+        words: command_line,
         directory: directory.to_owned(),
         variables,
         base: Environment::Inherited,
@@ -38,9 +38,9 @@ pub(super) async fn run(
         stderr: Some(their_errors.into()),
     })
     .await
-    .map_err(wrong)?;
-    let output = Receiver::from_owned_fd(output.into()).map_err(wrong)?;
-    let errors = Receiver::from_owned_fd(errors.into()).map_err(wrong)?;
+    .map_err(io_error)?;
+    let output = Receiver::from_owned_fd(output.into()).map_err(io_error)?;
+    let errors = Receiver::from_owned_fd(errors.into()).map_err(io_error)?;
     let ended = async {
         let (stdout_end, stderr_end) =
             tokio::join!(last(output, KEPT_BYTES), last(errors, SHOWN_BYTES));
@@ -53,15 +53,15 @@ pub(super) async fn run(
     if exit == Exit::Code(0) {
         return Ok(stdout_end);
     }
-    let words = if stderr_end.trim_ascii().is_empty() {
+    let output_end = if stderr_end.trim_ascii().is_empty() {
         &stdout_end[stdout_end.len().saturating_sub(SHOWN_BYTES)..]
     } else {
         &stderr_end
     };
-    let words = String::from_utf8_lossy(words);
+    let output_end = String::from_utf8_lossy(output_end);
     Err(ClipError::new(
         Code::FailedPrecondition,
-        format!("{doing} failed: {}", words.trim()),
+        format!("{doing} failed: {}", output_end.trim()),
     ))
 }
 

@@ -22,16 +22,16 @@ pub(super) fn archive(
     checksum: Option<&str>,
     target: &Path,
 ) -> Result<(), ClipError> {
-    let wrong = |error: io::Error| ClipError::io(archive.display(), &error);
-    let mut file = pinion_files::open(archive).map_err(wrong)?;
-    if file.metadata().map_err(wrong)?.len() > MAX_ARCHIVE {
+    let io_error = |error: io::Error| ClipError::io(archive.display(), &error);
+    let mut file = pinion_files::open(archive).map_err(io_error)?;
+    if file.metadata().map_err(io_error)?.len() > MAX_ARCHIVE {
         let message = format!("{} is larger than 256 MiB", archive.display());
         return Err(ClipError::new(Code::ResourceExhausted, message));
     }
     if let Some(expected) = checksum {
         verify(&mut file, expected.trim(), archive)?;
     }
-    let file = pinion_files::open(archive).map_err(wrong)?;
+    let file = pinion_files::open(archive).map_err(io_error)?;
     unpack(MultiGzDecoder::new(BufReader::new(file)), target)
 }
 
@@ -71,40 +71,40 @@ fn digest<D: Digest>(file: &mut File) -> io::Result<String> {
 }
 
 fn unpack(stream: impl Read, target: &Path) -> Result<(), ClipError> {
-    let wrong =
+    let io_error =
         |error: io::Error| ClipError::invalid(format!("the package cannot be unpacked: {error}"));
     let mut budget = Budget::default();
     let mut links = Links::new(target);
     // Headers and skipped entries count too, because an archive may consist of nothing else.
     let mut tar = tar::Archive::new(stream.take(super::MAX_BYTES * 2));
-    for entry in tar.entries().map_err(wrong)? {
-        let entry = entry.map_err(wrong)?;
+    for entry in tar.entries().map_err(io_error)? {
+        let entry = entry.map_err(io_error)?;
         let kind = entry.header().entry_type();
         if kind == EntryType::XGlobalHeader {
             continue;
         }
         budget.entry()?;
-        let path = entry.path().map_err(wrong)?.into_owned();
+        let path = entry.path().map_err(io_error)?.into_owned();
         let relative = inside(&path)?;
         if relative.as_os_str().is_empty() {
             continue;
         }
         let place = target.join(&relative);
         match kind {
-            EntryType::Directory => fs::create_dir_all(&place).map_err(wrong)?,
+            EntryType::Directory => fs::create_dir_all(&place).map_err(io_error)?,
             EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse => {
                 if let Some(parent) = place.parent() {
-                    fs::create_dir_all(parent).map_err(wrong)?;
+                    fs::create_dir_all(parent).map_err(io_error)?;
                 }
                 let mode = entry.header().mode().unwrap_or(0o644);
                 let limit = budget.left() + 1;
-                let count = write_file(&place, entry, limit, mode).map_err(wrong)?;
+                let count = write_file(&place, entry, limit, mode).map_err(io_error)?;
                 budget.bytes(count)?;
             }
             EntryType::Symlink => {
-                let to = entry.link_name().map_err(wrong)?.unwrap_or_default();
+                let to = entry.link_name().map_err(io_error)?.unwrap_or_default();
                 if let Some(parent) = place.parent() {
-                    fs::create_dir_all(parent).map_err(wrong)?;
+                    fs::create_dir_all(parent).map_err(io_error)?;
                 }
                 links.add(relative, to.into_owned())?;
             }

@@ -37,8 +37,8 @@ pub(super) struct Started {
 
 pub(super) async fn start(shared: &SharedClip) -> Result<Started, ClipError> {
     let config = &shared.config;
-    let words = words(config)?;
-    let program = PathBuf::from(&words[0]);
+    let command_line = command_line(config)?;
+    let program = PathBuf::from(&command_line[0]);
     std::fs::create_dir_all(&config.data_directory)
         .map_err(|error| ClipError::io(config.data_directory.display(), &error))?;
     let token = config.tokens.as_ref().map(|tokens| tokens.issue());
@@ -46,7 +46,7 @@ pub(super) async fn start(shared: &SharedClip) -> Result<Started, ClipError> {
     if let Some(Issued { token, .. }) = &token {
         shared.log.mask(token.reveal());
     }
-    let started = spawn(config, words, token).await;
+    let started = spawn(config, command_line, token).await;
     started.map_err(|error| {
         ClipError::new(
             Code::Unavailable,
@@ -61,14 +61,14 @@ pub(super) async fn start(shared: &SharedClip) -> Result<Started, ClipError> {
 
 async fn spawn(
     config: &ClipConfig,
-    words: Vec<OsString>,
+    command_line: Vec<OsString>,
     token: Option<Issued>,
 ) -> io::Result<Started> {
     let (their_stdin, stdin) = std::io::pipe()?;
     let (stdout, their_stdout) = std::io::pipe()?;
     let (stderr, their_stderr) = std::io::pipe()?;
     let launch = Launch {
-        words,
+        words: command_line,
         directory: config.package.directory.clone(),
         variables: variables(
             config,
@@ -90,7 +90,7 @@ async fn spawn(
 }
 
 /// Returns the program and its arguments.
-fn words(config: &ClipConfig) -> Result<Vec<OsString>, ClipError> {
+fn command_line(config: &ClipConfig) -> Result<Vec<OsString>, ClipError> {
     if config.package.is_edge {
         let message = format!(
             "clip \"{}\" is an edge clip: it runs elsewhere, and its provider is not connected",
@@ -101,7 +101,7 @@ fn words(config: &ClipConfig) -> Result<Vec<OsString>, ClipError> {
     let entry = config.package.entry()?;
     let entry = std::path::absolute(&entry).unwrap_or(entry);
     let programs = &config.programs;
-    let mut words: Vec<OsString> = match config.package.runtime {
+    let mut command_line: Vec<OsString> = match config.package.runtime {
         Runtime::Bun => match bun(programs) {
             Some(bun) => vec![bun.into(), "run".into()],
             None => match program(programs.node.as_deref(), &["node"]) {
@@ -126,9 +126,9 @@ fn words(config: &ClipConfig) -> Result<Vec<OsString>, ClipError> {
         }
         Runtime::Exec => Vec::new(),
     };
-    words.push(entry.into());
-    words.push("--ipc".into());
-    Ok(words)
+    command_line.push(entry.into());
+    command_line.push("--ipc".into());
+    Ok(command_line)
 }
 
 fn missing(config: &ClipConfig, what: &str) -> ClipError {

@@ -128,15 +128,15 @@ impl Reader {
 
     fn register(&self, manifest: Option<Box<RawValue>>) -> bool {
         let shared = &self.shared;
-        let wrong = if shared.state().registered {
+        let violation = if shared.state().registered {
             Some("it registered twice")
         } else if manifest.is_none() {
             Some("it registered without a manifest")
         } else {
             None
         };
-        if let Some(wrong) = wrong {
-            let message = format!("clip \"{}\" was stopped: {wrong}", shared.alias());
+        if let Some(violation) = violation {
+            let message = format!("clip \"{}\" was stopped: {violation}", shared.alias());
             shared.set_fatal(Code::Unavailable, Shutdown::Immediate, message);
             return false;
         }

@@ -26,7 +26,7 @@ impl FromStr for Address {
 
     fn from_str(text: &str) -> Result<Self, ClipError> {
         let text = text.trim();
-        let wrong = || {
+        let invalid = || {
             ClipError::invalid(format!(
                 "\"{text}\" is not the address of a registry: an http or https address, or an absolute directory"
             ))
@@ -34,9 +34,9 @@ impl FromStr for Address {
         if text.starts_with('/') {
             return Ok(Self::directory(Path::new(text)));
         }
-        let mut url = Url::parse(text).map_err(|_| wrong())?;
+        let mut url = Url::parse(text).map_err(|_| invalid())?;
         if url.scheme() == "file" {
-            let path = url.to_file_path().map_err(|()| wrong())?;
+            let path = url.to_file_path().map_err(|()| invalid())?;
             return Ok(Self::directory(&path));
         }
         let is_plain = url.username().is_empty()
@@ -45,7 +45,7 @@ impl FromStr for Address {
             && url.fragment().is_none();
         let has_host = url.host_str().is_some_and(|host| !host.is_empty());
         if !matches!(url.scheme(), "http" | "https") || !has_host || !is_plain {
-            return Err(wrong());
+            return Err(invalid());
         }
         let path = url.path().trim_end_matches('/').to_owned();
         url.set_path(&path);

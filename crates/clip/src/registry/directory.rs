@@ -33,9 +33,9 @@ fn parse(path: &Path, text: &[u8]) -> Result<Value, ClipError> {
 /// Returns the path of the archive of a version. It must lie beneath the directory.
 pub(super) fn archive(directory: &Path, release: &Release) -> Result<PathBuf, ClipError> {
     let path = directory.join(&release.tarball);
-    let wrong = |error: io::Error| ClipError::io(path.display(), &error);
-    let root = directory.canonicalize().map_err(wrong)?;
-    let found = path.canonicalize().map_err(wrong)?;
+    let io_error = |error: io::Error| ClipError::io(path.display(), &error);
+    let root = directory.canonicalize().map_err(io_error)?;
+    let found = path.canonicalize().map_err(io_error)?;
     if !found.starts_with(&root) || !found.is_file() {
         let message = format!(
             "the index of {} names an archive outside of the directory: \"{}\"",
@@ -122,14 +122,14 @@ fn change(
     change: impl FnOnce(&mut Value) -> Result<(), ClipError>,
 ) -> Result<(), ClipError> {
     let path = directory.join(INDEX);
-    let wrong = |error: io::Error| ClipError::io(path.display(), &error);
-    fs::create_dir_all(directory).map_err(wrong)?;
+    let io_error = |error: io::Error| ClipError::io(path.display(), &error);
+    fs::create_dir_all(directory).map_err(io_error)?;
     let lock = directory.join("index.json.lock");
     let _lock = files::lock(&lock).map_err(|error| ClipError::io(lock.display(), &error))?;
     let mut index = match files::read_if_present(&path) {
         Ok(Some(text)) => parse(&path, &text)?,
         Ok(None) => json!({"packages": {}}),
-        Err(error) => return Err(wrong(error)),
+        Err(error) => return Err(io_error(error)),
     };
     let shape = index.as_object().map(|index| index.get("packages"));
     if !shape.is_some_and(|packages| packages.is_none_or(Value::is_object)) {
@@ -137,5 +137,5 @@ fn change(
         return Err(ClipError::new(Code::FailedPrecondition, message));
     }
     change(&mut index)?;
-    files::replace_for_all(&path, &index).map_err(wrong)
+    files::replace_for_all(&path, &index).map_err(io_error)
 }

@@ -147,12 +147,12 @@ fn pack(directory: &Path) -> Result<Vec<u8>, ClipError> {
     let mut pending = vec![PathBuf::new()];
     while let Some(relative) = pending.pop() {
         let place = directory.join(&relative);
-        let wrong = |error: io::Error| ClipError::io(place.display(), &error);
-        let metadata = fs::symlink_metadata(&place).map_err(wrong)?;
+        let io_error = |error: io::Error| ClipError::io(place.display(), &error);
+        let metadata = fs::symlink_metadata(&place).map_err(io_error)?;
         if metadata.is_dir() {
             let mut names = Vec::new();
-            for entry in fs::read_dir(&place).map_err(wrong)? {
-                names.push(relative.join(entry.map_err(wrong)?.file_name()));
+            for entry in fs::read_dir(&place).map_err(io_error)? {
+                names.push(relative.join(entry.map_err(io_error)?.file_name()));
             }
             names.retain(|name| !ignored.has(name));
             names.sort_by(|left, right| right.cmp(left));
@@ -164,14 +164,14 @@ fn pack(directory: &Path) -> Result<Vec<u8>, ClipError> {
         header.set_mode(if is_program { 0o755 } else { 0o644 });
         let name = Path::new("package").join(&relative);
         if metadata.is_symlink() {
-            let to = fs::read_link(&place).map_err(wrong)?;
+            let to = fs::read_link(&place).map_err(io_error)?;
             header.set_entry_type(EntryType::Symlink);
             header.set_size(0);
-            tar.append_link(&mut header, name, to).map_err(wrong)?;
+            tar.append_link(&mut header, name, to).map_err(io_error)?;
         } else if metadata.is_file() {
             header.set_size(metadata.len());
-            let file = pinion_files::open(&place).map_err(wrong)?;
-            tar.append_data(&mut header, name, file).map_err(wrong)?;
+            let file = pinion_files::open(&place).map_err(io_error)?;
+            tar.append_data(&mut header, name, file).map_err(io_error)?;
         }
     }
     let packed = tar.into_inner().and_then(GzEncoder::finish);

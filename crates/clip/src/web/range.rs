@@ -14,23 +14,23 @@ pub struct ByteRange {
 /// Parses a `Range` field: `bytes=a-b` or `bytes=a-`. All other forms, such as several ranges or the last bytes of a
 /// file, are rejected. The length of the file is not checked here.
 pub fn parse_range(field: &str) -> Result<ByteRange, ClipError> {
-    let wrong = || {
+    let invalid = || {
         ClipError::invalid(format!(
             "Range \"{field}\" is not understood; it may be bytes=FIRST-LAST or bytes=FIRST-"
         ))
     };
-    let (unit, range) = field.trim().split_once('=').ok_or_else(wrong)?;
+    let (unit, range) = field.trim().split_once('=').ok_or_else(invalid)?;
     if !unit.trim().eq_ignore_ascii_case("bytes") {
-        return Err(wrong());
+        return Err(invalid());
     }
-    let (first, last) = range.trim().split_once('-').ok_or_else(wrong)?;
-    let offset = number(first).ok_or_else(wrong)?;
+    let (first, last) = range.trim().split_once('-').ok_or_else(invalid)?;
+    let offset = number(first).ok_or_else(invalid)?;
     if last.is_empty() {
         return Ok(ByteRange { offset, length: 0 });
     }
     let last = number(last)
         .filter(|last| *last >= offset)
-        .ok_or_else(wrong)?;
+        .ok_or_else(invalid)?;
     let length = (last - offset).saturating_add(1);
     Ok(ByteRange { offset, length })
 }
