@@ -172,7 +172,7 @@ impl ClipLog {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Masks a secret in this log from now on, until [`MAX_SECRETS`] others were added after it. Secrets of fewer than
+    /// Masks a secret in this log from now on, until 16 others were added after it. Secrets of fewer than
     /// four bytes are ignored.
     pub fn mask(&self, secret: &str) {
         if secret.len() < 4 {
