@@ -13,7 +13,7 @@ use pinion_access::Mode;
 use pinion_clip::manifest::Manifest;
 use pinion_clip::{ClipState, Programs, Snapshot, Status};
 use pinion_connect::{Server, ServerOptions};
-use pinion_hub::{Answers, Call, Endpoint, PREFIXES, Settings, answered, open};
+use pinion_hub::{Answers, Endpoint, HubCall, PREFIXES, Settings, answered, open};
 use serde_json::value::RawValue;
 
 type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
@@ -49,7 +49,7 @@ impl Endpoint for Echo {
         }
     }
 
-    fn invoke(self: Arc<Self>, call: Call) -> Answers {
+    fn invoke(self: Arc<Self>, call: HubCall) -> Answers {
         answered(call.input)
     }
 }
@@ -68,7 +68,7 @@ fn serve(directory: &Path) -> Fallible<()> {
         let hub = opened.hub;
         hub.add_builtin("echo", Arc::new(Echo(Arc::default())))?;
         let mut out = std::io::stdout().lock();
-        writeln!(out, "{address} {}", opened.entrance.token.reveal())?;
+        writeln!(out, "{address} {}", opened.local_token.token.reveal())?;
         out.flush()?;
         drop(out);
         let server = Server::new(hub.clone(), ServerOptions::at(PREFIXES));

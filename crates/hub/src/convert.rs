@@ -1,4 +1,4 @@
-//! What the hub knows, as messages of the wire, and back.
+//! Conversions between the hub's types and the messages of the wire.
 
 use pinion_clip::data::{DataAnswer, DataOperation, Entry, EntryKind, Stat};
 use pinion_clip::logs::LogEntry;
@@ -14,7 +14,7 @@ pub(crate) fn text(text: &str) -> Text {
     Text::new(text)
 }
 
-/// A failure inside a message.
+/// Converts a failure for use inside a message.
 pub(crate) fn hub_error(failure: &Failure) -> wire::HubError {
     wire::HubError {
         code: failure.code.as_str().into(),
@@ -22,12 +22,12 @@ pub(crate) fn hub_error(failure: &Failure) -> wire::HubError {
     }
 }
 
-/// A row of the table.
+/// Converts a row of the routing table.
 pub(crate) fn clip_info(route: &Route) -> wire::ClipInfo {
     clip_info_of(&route.alias, (&route.provider).into(), &*route.endpoint)
 }
 
-/// The same of something that may not be in the table.
+/// Describes an endpoint that may not be in the routing table.
 pub(crate) fn clip_info_of(alias: &str, provider: Text, endpoint: &dyn Endpoint) -> wire::ClipInfo {
     let snapshot = endpoint.snapshot();
     let manifest = &snapshot.manifest;
@@ -48,7 +48,7 @@ pub(crate) fn clip_info_of(alias: &str, provider: Text, endpoint: &dyn Endpoint)
     }
 }
 
-/// A clip as it is offered to another hub.
+/// Describes a clip for the registration at another hub.
 pub(crate) fn clip_registration(
     alias: &str,
     snapshot: &Snapshot,
@@ -88,7 +88,6 @@ pub(crate) fn clip_registration(
     }
 }
 
-/// How a clip stands.
 pub(crate) fn status(status: &Status) -> wire::ClipStatus {
     match status.state {
         ClipState::Running => wire::ClipStatus::Running,
@@ -128,7 +127,7 @@ fn schedule(schedule: &Schedule) -> wire::ClipSchedule {
     }
 }
 
-/// A manifest under the alias it goes by here.
+/// Converts a manifest, with the alias that the clip has in this hub.
 pub(crate) fn clip_manifest(alias: &str, snapshot: &Snapshot) -> wire::ClipManifest {
     let manifest = &snapshot.manifest;
     let texts = |map: &std::collections::BTreeMap<String, String>| {
@@ -156,7 +155,6 @@ pub(crate) fn clip_manifest(alias: &str, snapshot: &Snapshot) -> wire::ClipManif
     }
 }
 
-/// A line of a log.
 pub(crate) fn log_entry(clip: &str, entry: &LogEntry) -> wire::LogEntry {
     wire::LogEntry {
         timestamp_unix_ms: entry.time.as_millisecond(),
@@ -167,7 +165,7 @@ pub(crate) fn log_entry(clip: &str, entry: &LogEntry) -> wire::LogEntry {
     }
 }
 
-/// What became of an operation on files; failures stay inside the answer.
+/// Converts the result of an operation on files; a failure becomes a member of the response.
 pub(crate) fn data_response(answer: Result<DataAnswer, Failure>) -> wire::DataResponse {
     let mut response = wire::DataResponse::default();
     match answer {
@@ -188,7 +186,7 @@ pub(crate) fn data_response(answer: Result<DataAnswer, Failure>) -> wire::DataRe
     response
 }
 
-/// The name of an operation on files.
+/// The name of an operation on the wire.
 pub(crate) fn operation_name(operation: &DataOperation) -> &'static str {
     match operation {
         DataOperation::Read => "read",
@@ -199,7 +197,7 @@ pub(crate) fn operation_name(operation: &DataOperation) -> &'static str {
     }
 }
 
-/// What a peer says became of an operation on files.
+/// Converts a peer's result of an operation on files.
 pub(crate) fn data_answer(
     operation: &str,
     result: wire::DataResult,
@@ -235,7 +233,7 @@ pub(crate) fn data_answer(
     })
 }
 
-/// A failure that came inside a message.
+/// Converts a failure that arrived inside a message.
 pub(crate) fn failure(error: &wire::HubError) -> Failure {
     Failure::new(Code::parse(&error.code), error.message.to_string())
 }

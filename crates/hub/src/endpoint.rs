@@ -1,4 +1,4 @@
-//! Whatever can be called through the hub, behind one trait.
+//! The trait of everything that can be called through the hub, and the types of its calls.
 
 use std::fmt;
 use std::pin::Pin;
@@ -17,70 +17,69 @@ use pinion_status::{Code, Failure};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// The outputs of a call as they come, each a JSON text; a failure is the last item. Dropping it cancels the call.
+/// The outputs of a call as they arrive, each a JSON text; a failure is the last item. Dropping the stream cancels the
+/// call.
 pub type Answers = Pin<Box<dyn Stream<Item = Result<Bytes, CallError>> + Send>>;
 
-/// What a caller sends after the start of a call.
-pub type Input = Pin<Box<dyn Stream<Item = Result<Part, Failure>> + Send>>;
+/// The input that a caller sends after the start of a call.
+pub type Input = Pin<Box<dyn Stream<Item = Result<InputPart, Failure>> + Send>>;
 
 /// A part of an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
-    /// Its bytes.
+pub struct InputPart {
     pub data: Bytes,
-    /// Whether more may follow. The end of the stream says the same of the part before it.
-    pub rank: Rank,
+    /// The end of the stream also marks the part before it as the last.
+    pub position: PartPosition,
 }
 
-/// Where a part of an input stands.
+/// The position of a part in its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rank {
-    /// Others may follow.
+pub enum PartPosition {
+    /// More parts may follow.
     Inner,
-    /// It is the last.
+    /// No part follows.
     Last,
 }
 
-impl Part {
-    /// A part, and whether it is said to be the last.
+impl InputPart {
+    /// Creates a part; `done` marks the last one.
     pub fn new(data: Bytes, done: bool) -> Self {
-        let rank = match done {
-            true => Rank::Last,
-            false => Rank::Inner,
+        let position = if done {
+            PartPosition::Last
+        } else {
+            PartPosition::Inner
         };
-        Self { data, rank }
+        Self { data, position }
     }
 }
 
 /// A call to an endpoint.
-pub struct Call {
-    /// Which command.
+pub struct HubCall {
     pub command: String,
-    /// Its input as JSON text, `{}` if the caller gave none; with `more`, the first part of it, which may be empty.
+    /// The input as JSON text, `{}` if the caller gave none. If `more` is set, the first part of the input, which may
+    /// be empty.
     pub input: Bytes,
-    /// Further input, for commands that read while they answer.
+    /// The rest of the input, for commands that read while they answer.
     pub more: Option<Input>,
-    /// The secret that opens a guarded endpoint.
+    /// The secret that a guarded endpoint requires.
     pub secret: Option<String>,
-    /// Until when an answer is wanted.
+    /// The time at which the call fails if it is not complete.
     pub deadline: Option<Instant>,
-    /// Who says so.
-    pub patience: Patience,
-    /// Who calls.
+    pub deadline_origin: DeadlineOrigin,
     pub caller: Principal,
 }
 
-/// Who decided how long an answer may take.
+/// The party that set the deadline of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Patience {
-    /// The caller; whoever is called further away is told.
-    Callers,
-    /// We did, because the caller did not; that is nobody else's business.
-    Ours,
+pub enum DeadlineOrigin {
+    /// The caller set it; a remote provider receives the remaining time.
+    Caller,
+    /// The hub set it because the caller did not; a remote provider does not receive it.
+    Hub,
 }
 
-impl Call {
-    /// A call by `caller` without anything special about it.
+impl HubCall {
+    /// Creates a call without further input, secret or deadline.
     pub fn new(caller: Principal, command: impl Into<String>, input: impl Into<Bytes>) -> Self {
         Self {
             command: command.into(),
@@ -88,16 +87,16 @@ impl Call {
             more: None,
             secret: None,
             deadline: None,
-            patience: Patience::Callers,
+            deadline_origin: DeadlineOrigin::Caller,
             caller,
         }
     }
 }
 
-impl fmt::Debug for Call {
+impl fmt::Debug for HubCall {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("Call")
+            .debug_struct("HubCall")
             .field("command", &self.command)
             .field("input", &self.input.len())
             .field("deadline", &self.deadline)
@@ -105,27 +104,27 @@ impl fmt::Debug for Call {
     }
 }
 
-/// Something that can be called: a clip's process, a clip of a remote provider, a part of this program.
+/// A target of calls: a clip's process, a clip of a remote provider, or a part of this program.
 pub trait Endpoint: fmt::Debug + Send + Sync + 'static {
-    /// What it is and how it stands.
+    /// Returns the current manifest and status.
     fn snapshot(&self) -> Snapshot;
 
-    /// Calls a command. Returns at once; all that can go wrong is an item of the answer.
-    fn invoke(self: Arc<Self>, call: Call) -> Answers;
+    /// Calls a command. Returns at once; every failure is an item of the answer.
+    fn invoke(self: Arc<Self>, call: HubCall) -> Answers;
 
-    /// Tells of every change of what it is and how it stands, if it ever changes.
+    /// Returns a receiver of changes of the manifest and status; `None` if they never change.
     fn watch(&self) -> Option<watch::Receiver<Snapshot>> {
         None
     }
 
-    /// Whether it has this command; one that lists none takes every command.
+    /// Reports whether the endpoint has this command. An endpoint that lists no commands accepts every command.
     fn accepts(&self, command: &str) -> bool {
         self.snapshot().manifest.accepts(command)
     }
 
-    /// Refuses a call of a command that it does not have, or with an input that the command's schema does not allow. An input that
-    /// comes in parts is checked by what collects it.
-    fn check(&self, call: &Call) -> Result<(), Failure> {
+    /// Rejects a call of an unknown command, or with an input that the command's schema does not allow. Input that
+    /// arrives in parts is not checked here but by the code that collects it.
+    fn check(&self, call: &HubCall) -> Result<(), Failure> {
         let manifest = self.snapshot().manifest;
         if !self.accepts(&call.command) {
             let names = manifest.commands.iter().map(|command| &command.name);
@@ -142,22 +141,23 @@ pub trait Endpoint: fmt::Debug + Send + Sync + 'static {
         manifest.check_input(&call.command, &call.input)
     }
 
-    /// It checks its inputs itself, and takes other names for some members than its schemas show.
+    /// Reports whether the endpoint checks inputs itself, because it accepts other names for some members than its
+    /// schemas show.
     fn checks_inputs(&self) -> bool {
         false
     }
 
-    /// Whether callers must know a secret.
+    /// Reports whether callers must send a secret.
     fn is_guarded(&self) -> bool {
         false
     }
 
-    /// Starts it, if need be, and waits until it has said what it is.
+    /// Starts the clip if necessary, waits for its manifest, and returns the manifest and status.
     fn inspect(&self) -> BoxFuture<'_, Result<Snapshot, Failure>> {
         Box::pin(async { Ok(self.snapshot()) })
     }
 
-    /// Does something with its files.
+    /// Performs an operation on the endpoint's files.
     fn data(
         &self,
         path: String,
@@ -167,7 +167,8 @@ pub trait Endpoint: fmt::Debug + Send + Sync + 'static {
         Box::pin(async { Err(missing("data")) })
     }
 
-    /// The same, for those who want to know whether somebody has looked at the files.
+    /// Like [`Self::data`], but the error distinguishes failures that the endpoint reported from those before it was
+    /// reached.
     fn ask_for_data(
         &self,
         path: String,
@@ -177,19 +178,19 @@ pub trait Endpoint: fmt::Debug + Send + Sync + 'static {
         Box::pin(async { answer.await.map_err(CallError::Answered) })
     }
 
-    /// Reads one of its web files.
+    /// Reads one of the endpoint's web files.
     fn web(&self, request: WebRequest) -> BoxFuture<'_, Result<WebAnswer, Failure>> {
         let _ = request;
         Box::pin(async { Err(missing("web")) })
     }
 
-    /// What it has logged, as far as that is known here.
+    /// Returns the endpoint's log, if this hub stores one.
     fn log(&self) -> Option<Arc<ClipLog>> {
         None
     }
 }
 
-/// The end of a message about a name that is not known.
+/// The end of an error message about an unknown name: a suggestion, or nothing.
 pub(crate) fn did_you_mean(name: Option<&str>) -> String {
     name.map_or(String::new(), |name| format!("; did you mean \"{name}\"?"))
 }
@@ -198,12 +199,12 @@ fn missing(what: &str) -> Failure {
     Failure::new(Code::Unimplemented, format!("this clip has no {what}"))
 }
 
-/// An answer that consists of one failure.
+/// Creates an answer that consists of one failure.
 pub fn failed(error: CallError) -> Answers {
     Box::pin(futures_util::stream::once(async { Err(error) }))
 }
 
-/// An answer that consists of one output.
+/// Creates an answer that consists of one output.
 pub fn answered(output: impl Into<Bytes>) -> Answers {
     let output = output.into();
     Box::pin(futures_util::stream::once(async { Ok(output) }))

@@ -1,4 +1,4 @@
-//! The hub itself: who is there, who may see whom, and how a call finds its way.
+//! The [`Hub`]: its parts, the visibility of clips, and the routing of calls.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -14,31 +14,30 @@ use pinion_clip::{Aggregate, CallError};
 use pinion_status::{Code, Failure};
 use tokio::time::{Instant, Sleep};
 
-use crate::endpoint::{Answers, Call, Endpoint, Input, Patience, did_you_mean, failed};
+use crate::endpoint::{Answers, DeadlineOrigin, Endpoint, HubCall, Input, did_you_mean, failed};
 use crate::issuer::{Issuer, Keys};
 use crate::limits::Limits;
 use crate::provider::Sessions;
 use crate::runtime::{Installed, Runtime};
 use crate::table::{Conflict, Owner, Route, Table};
 
-/// The name under which the parts of this program are listed.
+/// The provider name under which the parts of this program are listed.
 const BUILTIN: &str = "builtin";
-/// The name under which the clips installed here are listed.
+/// The provider name under which the clips installed here are listed.
 pub(crate) const LOCAL: &str = "pinixd";
-/// The names that nobody else may go by.
+/// Provider names that the hub reserves for itself.
 pub(crate) const OWN_NAMES: [&str; 2] = [BUILTIN, LOCAL];
 
-/// What a hub runs besides routing.
+/// Distinguishes a hub that runs clips from one that only routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// It has clips of its own.
+    /// It runs the clips installed in its directory.
     Full,
-    /// It routes for others only.
+    /// It only routes calls to connected providers.
     HubOnly,
 }
 
 impl Mode {
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Full => "full",
@@ -47,26 +46,26 @@ impl Mode {
     }
 }
 
-/// What can be chosen about a hub.
+/// The configuration of a hub.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The name it tells.
+    /// The name that `HubInfo` reports.
     pub name: String,
-    /// The version it tells.
+    /// The version that `HubInfo` reports.
     pub version: String,
-    /// What it runs.
     pub mode: Mode,
-    /// How long a caller who wants a single answer waits for it, unless it says otherwise.
-    pub patience: Option<Duration>,
-    /// How long a stream may be silent.
-    pub silence: Option<Duration>,
-    /// Whether pages of everybody may call; cookies are of no use then.
+    /// The time limit of a call with a single answer whose caller sets none; `None` for no limit.
+    pub call_timeout: Option<Duration>,
+    /// The longest time without output or input on a stream; `None` for no limit.
+    pub idle_timeout: Option<Duration>,
+    /// Web pages of every origin may call the hub. Cookies are then not accepted from other origins.
     pub any_origin: bool,
-    /// Whether web pages of remote providers may act for whoever looks at them, as those of clips installed here may.
+    /// Web pages of remote providers may act with the rights of the person who opens them, as those of clips installed
+    /// here may.
     pub trusts_provider_pages: bool,
-    /// Whose signed tokens are good here, besides those of the hub itself.
+    /// The issuer whose signed tokens are accepted besides the hub's own.
     pub issuer: Option<Issuer>,
-    /// How much and how long providers may.
+    /// The limits of providers and runtimes.
     pub limits: Limits,
 }
 
@@ -76,8 +75,8 @@ impl Default for Settings {
             name: "pinion".into(),
             version: env!("CARGO_PKG_VERSION").into(),
             mode: Mode::Full,
-            patience: Some(Duration::from_secs(300)),
-            silence: Some(Duration::from_secs(300)),
+            call_timeout: Some(Duration::from_secs(300)),
+            idle_timeout: Some(Duration::from_secs(300)),
             any_origin: false,
             trusts_provider_pages: false,
             issuer: None,
@@ -86,14 +85,14 @@ impl Default for Settings {
     }
 }
 
-/// A hub.
+/// A hub with its routing table, its token gate and its connected peers.
 #[derive(Debug)]
 pub struct Hub {
     settings: Settings,
     started: Timestamp,
     table: Arc<Table>,
     gate: Gate,
-    /// The keys of whoever signs tokens that are good here.
+    /// The keys that verify tokens of [`Settings::issuer`].
     keys: Option<Keys>,
     log: Arc<ClipLog>,
     runtime: OnceLock<Arc<Runtime>>,
@@ -102,7 +101,7 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// A hub without clips, behind `gate`, that says in `log` what happens.
+    /// Creates a hub without clips. `gate` authenticates callers; the hub writes its events to `log`.
     pub fn new(settings: Settings, gate: Gate, log: Arc<ClipLog>) -> Arc<Self> {
         Arc::new(Self {
             limits: Arc::new(settings.limits.clone()),
@@ -120,27 +119,27 @@ impl Hub {
         })
     }
 
-    /// What was chosen about it.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Since when it is there.
+    /// The time at which the hub was created.
     pub fn started(&self) -> Timestamp {
         self.started
     }
 
-    /// Who answers to which alias.
+    /// The routing table.
     pub fn table(&self) -> &Arc<Table> {
         &self.table
     }
 
-    /// Who may come in.
+    /// The gate that authenticates callers.
     pub fn gate(&self) -> &Gate {
         &self.gate
     }
 
-    /// Makes the gate know a token that somebody signed whom the hub trusts. Others it knows already, or never will.
+    /// Enters a token that the trusted issuer signed in the gate's store. Any other token is left for the gate to
+    /// judge.
     pub(crate) async fn recognise(&self, token: Option<&str>) -> Result<(), Failure> {
         match (&self.keys, token) {
             (Some(keys), Some(token)) => keys.recognise(self.gate.store(), token).await,
@@ -148,12 +147,12 @@ impl Hub {
         }
     }
 
-    /// What happens in it.
+    /// The hub's own log.
     pub fn log(&self) -> &Arc<ClipLog> {
         &self.log
     }
 
-    /// The clips installed here, if it has any of its own.
+    /// The clips installed here; `None` before [`Self::attach`] and on a hub that only routes.
     pub fn runtime(&self) -> Option<&Arc<Runtime>> {
         self.runtime.get()
     }
@@ -167,11 +166,11 @@ impl Hub {
         &self.limits
     }
 
-    pub(crate) fn say(&self, level: Level, message: &str) {
+    pub(crate) fn write_log(&self, level: Level, message: &str) {
         self.log.push(level, Origin::System, message);
     }
 
-    /// Gives the hub clips of its own. Only the first runtime counts.
+    /// Adds the clips of `runtime` to the routing table. Only the first runtime is attached.
     pub fn attach(&self, runtime: Arc<Runtime>) -> Result<(), Failure> {
         let routes = runtime.all().into_iter().map(local_route).collect();
         self.table.insert(routes, Conflict::Refuse)?;
@@ -191,7 +190,8 @@ impl Hub {
         self.table.insert(vec![route], Conflict::Refuse).map(drop)
     }
 
-    /// The route that `name` means, if there is one and `caller` may use `method` on it. What it may not see is not there.
+    /// Finds the route that `name` refers to and on which `caller` may use `method`. A clip that `caller` may not see
+    /// is reported as not found.
     pub fn find(
         &self,
         caller: &Principal,
@@ -213,20 +213,20 @@ impl Hub {
         })
     }
 
-    /// Adds the name of a clip that `caller` sees and probably meant.
+    /// Adds a suggestion to `failure`: the visible clip whose name is nearest to `name`.
     fn with_nearest(&self, caller: &Principal, name: &str, failure: Failure) -> Failure {
         let visible = self.visible(caller);
         let hint = did_you_mean(nearest(name, visible.iter().map(|route| &route.alias)));
         Failure::new(failure.code, format!("{}{hint}", failure.message))
     }
 
-    /// All that `caller` may see, by alias.
+    /// Returns the routes that `caller` may see, sorted by alias.
     pub fn visible(&self, caller: &Principal) -> Vec<Arc<Route>> {
         self.table.routes(|route| sees(caller, route))
     }
 
-    /// Calls a clip. Returns at once; all that can go wrong is an item of the answer.
-    pub fn invoke(&self, target: &str, mut call: Call) -> Answers {
+    /// Calls a clip. Returns at once; every failure is an item of the answer.
+    pub fn invoke(&self, target: &str, mut call: HubCall) -> Answers {
         let route = match self.find(&call.caller, Method::Invoke, target) {
             Ok(route) => route,
             Err(failure) => return failed(CallError::Unanswered(failure)),
@@ -234,32 +234,32 @@ impl Hub {
         if let Err(failure) = route.endpoint.check(&call) {
             return failed(CallError::Unanswered(failure));
         }
-        let Some(silence) = self.settings.silence else {
+        let Some(idle_timeout) = self.settings.idle_timeout else {
             return route.endpoint.clone().invoke(call);
         };
-        let life = Arc::new(Life::default());
-        let felt = life.clone();
-        let alive = |more: Input| -> Input { Box::pin(more.inspect(move |_| felt.sign())) };
+        let last_input = Arc::new(LastInput::default());
+        let seen = last_input.clone();
+        let alive = |more: Input| -> Input { Box::pin(more.inspect(move |_| seen.touch())) };
         call.more = call.more.map(alive);
         let answers = route.endpoint.clone().invoke(call);
-        Box::pin(Patient::new(answers, silence, life))
+        Box::pin(IdleTimeout::new(answers, idle_timeout, last_input))
     }
 
-    /// Calls a clip and waits for its whole answer, as one output.
-    pub async fn ask(&self, target: &str, call: Call) -> Result<bytes::Bytes, Failure> {
+    /// Calls a clip and waits for its complete answer, merged into one output.
+    pub async fn ask(&self, target: &str, call: HubCall) -> Result<bytes::Bytes, Failure> {
         let answer = self.answer(target, call).await;
         answer.map_err(CallError::into_failure)
     }
 
-    /// The same, for those who want to know whether it was the clip that failed.
+    /// Like [`Self::ask`], but the error distinguishes failures that the clip reported from those of the hub.
     pub(crate) async fn answer(
         &self,
         target: &str,
-        mut call: Call,
+        mut call: HubCall,
     ) -> Result<bytes::Bytes, CallError> {
-        if let (None, Some(patience)) = (call.deadline, self.settings.patience) {
-            call.deadline = Some(Instant::now() + patience);
-            call.patience = Patience::Ours;
+        if let (None, Some(call_timeout)) = (call.deadline, self.settings.call_timeout) {
+            call.deadline = Some(Instant::now() + call_timeout);
+            call.deadline_origin = DeadlineOrigin::Hub;
         }
         let mut answers = self.invoke(target, call);
         let mut whole = Aggregate::default();
@@ -270,12 +270,12 @@ impl Hub {
     }
 }
 
-/// The scope in a record; the local user has none.
+/// Parses the owner of an installation record. `None` if the local user owns the clip.
 fn scope_of(owner: &str) -> Option<Scope> {
     owner.parse().ok()
 }
 
-/// The route of a clip installed here.
+/// Builds the routing table's row for a clip installed here.
 pub(crate) fn local_route(installed: Arc<Installed>) -> Route {
     let record = installed.record();
     Route {
@@ -291,7 +291,7 @@ fn sees(caller: &Principal, route: &Route) -> bool {
     caller.sees(route.scope.as_ref(), &route.alias, false)
 }
 
-/// A route as rights see it.
+/// The properties of a route that access rights depend on.
 pub(crate) fn view(route: &Route) -> ClipView<'_> {
     ClipView {
         alias: &route.alias,
@@ -300,12 +300,12 @@ pub(crate) fn view(route: &Route) -> ClipView<'_> {
     }
 }
 
-/// When the caller last sent something, if it has since its call began.
+/// The time of the caller's latest input; `None` if it has sent none since the call began.
 #[derive(Debug, Default)]
-struct Life(Mutex<Option<Instant>>);
+struct LastInput(Mutex<Option<Instant>>);
 
-impl Life {
-    fn sign(&self) {
+impl LastInput {
+    fn touch(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 
@@ -314,52 +314,52 @@ impl Life {
     }
 }
 
-/// An answer that fails when nothing comes for too long, from neither side.
-struct Patient {
+/// An answer that fails once neither the clip nor the caller has sent anything for `timeout`.
+struct IdleTimeout {
     answers: Answers,
-    silence: Duration,
-    alarm: Pin<Box<Sleep>>,
-    life: Arc<Life>,
-    over: bool,
+    idle_timeout: Duration,
+    timer: Pin<Box<Sleep>>,
+    last_input: Arc<LastInput>,
+    finished: bool,
 }
 
-impl Patient {
-    fn new(answers: Answers, silence: Duration, life: Arc<Life>) -> Self {
+impl IdleTimeout {
+    fn new(answers: Answers, idle_timeout: Duration, last_input: Arc<LastInput>) -> Self {
         Self {
             answers,
-            silence,
-            life,
-            alarm: Box::pin(tokio::time::sleep(silence)),
-            over: false,
+            idle_timeout,
+            last_input,
+            timer: Box::pin(tokio::time::sleep(idle_timeout)),
+            finished: false,
         }
     }
 }
 
-impl Stream for Patient {
+impl Stream for IdleTimeout {
     type Item = Result<bytes::Bytes, CallError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if self.over {
+        if self.finished {
             return Poll::Ready(None);
         }
         if let Poll::Ready(item) = self.answers.as_mut().poll_next(context) {
-            let next = Instant::now() + self.silence;
-            self.alarm.as_mut().reset(next);
+            let next = Instant::now() + self.idle_timeout;
+            self.timer.as_mut().reset(next);
             return Poll::Ready(item);
         }
         loop {
-            if self.alarm.as_mut().poll(context).is_pending() {
+            if self.timer.as_mut().poll(context).is_pending() {
                 return Poll::Pending;
             }
-            let heard = self.life.last().map(|last| last + self.silence);
-            match heard {
-                Some(until) if until > Instant::now() => self.alarm.as_mut().reset(until),
+            let active_until = self.last_input.last().map(|last| last + self.idle_timeout);
+            match active_until {
+                Some(until) if until > Instant::now() => self.timer.as_mut().reset(until),
                 _ => break,
             }
         }
-        self.over = true;
+        self.finished = true;
         self.answers = Box::pin(futures_util::stream::empty());
-        let message = format!("nothing came for {} s", self.silence.as_secs());
+        let message = format!("no output or input for {} s", self.idle_timeout.as_secs());
         let failure = Failure::new(Code::DeadlineExceeded, message);
         Poll::Ready(Some(Err(CallError::Unanswered(failure))))
     }

@@ -8,7 +8,7 @@ use futures_util::{StreamExt, stream};
 use pinion_clip::CallError;
 use pinion_status::{Code, Failure};
 
-use crate::endpoint::{Answers, Call, Endpoint, Input, Rank, failed};
+use crate::endpoint::{Answers, Endpoint, HubCall, Input, PartPosition, failed};
 
 /// The most bytes of an input that are collected before an endpoint receives the call.
 const MAX_COLLECTED: usize = 32 * 1024 * 1024;
@@ -18,8 +18,8 @@ const MAX_COLLECTED: usize = 32 * 1024 * 1024;
 /// For endpoints that cannot read input while they answer. A call whose input is complete is passed on unchanged.
 pub fn with_whole_input<E: Endpoint + ?Sized>(
     endpoint: Arc<E>,
-    mut call: Call,
-    invoke: impl FnOnce(Arc<E>, Call) -> Answers + Send + 'static,
+    mut call: HubCall,
+    invoke: impl FnOnce(Arc<E>, HubCall) -> Answers + Send + 'static,
 ) -> Answers {
     let Some(more) = call.more.take() else {
         return invoke(endpoint, call);
@@ -48,7 +48,8 @@ async fn collect(first: Bytes, mut more: Input) -> Result<Bytes, Failure> {
 
 fn append(text: &mut Vec<u8>, part: &[u8]) -> Result<(), Failure> {
     if text.len() + part.len() > MAX_COLLECTED {
-        let message = format!("the input of a call may have {MAX_COLLECTED} bytes");
+        let message =
+            format!("the input of the call exceeds {MAX_COLLECTED} bytes; send a shorter input");
         return Err(Failure::new(Code::ResourceExhausted, message));
     }
     text.extend_from_slice(part);
@@ -56,9 +57,10 @@ fn append(text: &mut Vec<u8>, part: &[u8]) -> Result<(), Failure> {
 }
 
 fn or_empty_object(text: Vec<u8>) -> Bytes {
-    match text.is_empty() {
-        true => Bytes::from_static(b"{}"),
-        false => text.into(),
+    if text.is_empty() {
+        Bytes::from_static(b"{}")
+    } else {
+        text.into()
     }
 }
 
@@ -88,7 +90,7 @@ pub(crate) async fn first_value(first: Bytes, mut more: Input) -> Result<FirstVa
             break;
         };
         append(&mut text, &part.data)?;
-        if part.rank == Rank::Last {
+        if part.position == PartPosition::Last {
             break;
         }
         end = scanner.push(&part.data);

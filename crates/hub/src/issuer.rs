@@ -1,7 +1,8 @@
-//! Tokens of an issuer that the hub trusts: its keys, fetched when they are first needed, and what to do with a token signed by one.
+//! Tokens of an issuer that the hub trusts: fetching the issuer's keys when they are first needed, and verifying tokens
+//! signed with them.
 //!
-//! A token that was found good is entered in the store until it ends; from then on it is like any other. So the way of tokens made
-//! here does not lead through this file at all, and that of a signed one only once.
+//! A verified token is entered in the token store until it expires, and is then treated like any other. Tokens that the
+//! hub made never pass through this module, and a signed token only once.
 
 mod fetch;
 
@@ -16,14 +17,15 @@ use reqwest::Url;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::time::Instant;
 
-use self::fetch::{Source, is_loopback};
+use self::fetch::{KeySource, is_loopback};
 
-/// How often keys are fetched because a token names one that is not there.
-const ASK_AGAIN: Duration = Duration::from_secs(60);
-/// How soon an issuer is asked again whose keys could not be had.
-const TRY_AGAIN: Duration = Duration::from_secs(5);
-/// Keys that are older are fetched anew, while they go on being good.
-const FRESH: Duration = Duration::from_secs(3600);
+/// The shortest time between two fetches that are caused by tokens with unknown keys, so that forged tokens cannot
+/// cause many requests.
+const UNKNOWN_KEY_INTERVAL: Duration = Duration::from_secs(60);
+/// The wait after a failed fetch before the next attempt.
+const RETRY_INTERVAL: Duration = Duration::from_secs(5);
+/// The age at which keys are fetched again; they stay valid meanwhile.
+const REFRESH_AGE: Duration = Duration::from_secs(3600);
 
 /// An issuer of tokens that a hub trusts.
 #[derive(Debug, Clone)]
@@ -33,11 +35,17 @@ pub struct Issuer {
 }
 
 impl Issuer {
-    /// The issuer at `address`, which is what its tokens say in `iss`: https, or http on this machine.
+    /// Creates the issuer at `address`, which its tokens contain as `iss`. The address must use https, or http on this
+    /// machine.
     ///
-    /// With an audience only tokens count that are meant for it; without `manage` their bearers install, remove and bind nothing.
+    /// With an audience, only tokens for that audience are accepted. Without `manage`, their bearers cannot install,
+    /// remove or bind clips.
     pub fn new(address: &str, audience: Option<String>, manage: bool) -> Result<Self, Failure> {
-        let wrong = |why: &str| Failure::invalid(format!("{address:?} is no issuer: {why}"));
+        let wrong = |why: &str| {
+            Failure::invalid(format!(
+                "{address:?} is not the address of an issuer: {why}"
+            ))
+        };
         let issuer = address.trim().to_owned();
         let address = Url::parse(&issuer).map_err(|error| wrong(&error.to_string()))?;
         let is_safe = match address.scheme() {
@@ -46,11 +54,11 @@ impl Issuer {
             _ => false,
         };
         if !is_safe {
-            return Err(wrong("it takes an https address"));
+            return Err(wrong("use an https address"));
         }
         let is_plain = address.query().is_none() && address.fragment().is_none();
         if !is_plain || !address.username().is_empty() || address.password().is_some() {
-            return Err(wrong("it is more than an address"));
+            return Err(wrong("remove the query, fragment, user name and password"));
         }
         Ok(Self {
             address,
@@ -63,115 +71,121 @@ impl Issuer {
     }
 }
 
-/// What is known of an issuer's keys.
+/// The verifier of an issuer's tokens, with the keys fetched so far.
 pub(crate) struct Keys {
-    shared: Arc<Shared>,
+    cache: Arc<KeyCache>,
 }
 
-struct Shared {
+struct KeyCache {
     issuer: Issuer,
     log: Arc<ClipLog>,
-    known: RwLock<Known>,
-    /// Held while keys are fetched, so that many who miss one ask once.
-    source: Arc<Mutex<Source>>,
+    cached: RwLock<CachedKeys>,
+    /// Locked during a fetch, so that simultaneous requests cause only one.
+    source: Arc<Mutex<KeySource>>,
 }
 
 #[derive(Default)]
-struct Known {
+struct CachedKeys {
     keys: Option<Arc<KeySet>>,
-    /// When they were fetched, or that was last tried.
+    /// The time of the latest fetch, successful or not.
     tried: Option<Instant>,
-    /// When they were last fetched because of a key that was not there.
+    /// The time of the latest fetch that an unknown key caused.
     missed: Option<Instant>,
 }
 
 impl Keys {
     pub fn new(issuer: Issuer, log: Arc<ClipLog>) -> Self {
-        let shared = Shared {
-            source: Arc::new(Mutex::new(Source::of(&issuer.address))),
+        let cache = KeyCache {
+            source: Arc::new(Mutex::new(KeySource::of(&issuer.address))),
             issuer,
             log,
-            known: RwLock::default(),
+            cached: RwLock::default(),
         };
         Self {
-            shared: Arc::new(shared),
+            cache: Arc::new(cache),
         }
     }
 
-    /// Enters `token` in `store` if the issuer signed it. Tokens of another make, and those that are known, are left alone.
+    /// Enters `token` in `store` if the issuer signed it. Ignores tokens of other kinds and tokens that are in the
+    /// store already.
     pub async fn recognise(&self, store: &TokenStore, token: &str) -> Result<(), Failure> {
         let signed = match SignedToken::read(token) {
             None => return Ok(()),
             Some(_) if store.is_known(token) => return Ok(()),
             Some(signed) => signed?,
         };
-        let vouched = signed.check(&self.shared.issuer.trust, store.clock().now())?;
+        let vouched = signed.check(&self.cache.issuer.trust, store.clock().now())?;
         self.verify(&signed).await?;
         store.accept_signed(token, vouched)
     }
 
     async fn verify(&self, signed: &SignedToken) -> Result<(), Failure> {
-        let shared = &self.shared;
-        let mut keys = shared.keys();
+        let cache = &self.cache;
+        let mut keys = cache.keys();
         if keys.is_none() {
-            keys = shared.fetch(Reason::First).await;
+            keys = cache.fetch(Reason::First).await;
         }
         let keys = keys.ok_or_else(|| {
-            let message = "the keys of the token's issuer cannot be had; the hub's log says why";
+            let message = "the keys of the token's issuer could not be fetched; see the hub's log for the reason";
             Failure::new(Code::Unauthenticated, message)
         })?;
-        shared.refresh();
+        cache.refresh();
         if let Some(outcome) = signed.is_signed_by(&keys) {
             return outcome;
         }
-        let newer = shared.fetch(Reason::Missing(keys)).await;
+        let newer = cache.fetch(Reason::Missing(keys)).await;
         let outcome = newer.and_then(|keys| signed.is_signed_by(&keys));
         outcome.unwrap_or_else(|| {
-            let message = "the token is not signed with a key that its issuer shows";
+            let message = "the token is not signed with a key that its issuer publishes";
             Err(Failure::new(Code::Unauthenticated, message))
         })
     }
 }
 
-/// Why keys are to be fetched.
+/// The cause of a fetch.
 enum Reason {
-    /// There are none yet.
+    /// No keys have been fetched.
     First,
-    /// The one that is wanted is not among these.
+    /// The key of a token is not among these.
     Missing(Arc<KeySet>),
 }
 
-impl Shared {
+impl KeyCache {
     fn keys(&self) -> Option<Arc<KeySet>> {
-        self.read(|known| known.keys.clone())
+        self.read(|cached| cached.keys.clone())
     }
 
-    /// Fetches keys unless somebody else just did or it is too soon. The keys there are then; those from before if it failed.
+    /// Fetches keys unless another task just did or the last attempt is too recent. Returns the current keys, which are
+    /// the earlier ones if the fetch failed.
     async fn fetch(self: &Arc<Self>, reason: Reason) -> Option<Arc<KeySet>> {
         let source = self.source.clone().lock_owned().await;
-        let is_due = self.write(|known| match &reason {
+        let is_due = self.write(|cached| match &reason {
             Reason::First => {
-                known.keys.is_none() && known.tried.is_none_or(|it| it.elapsed() >= TRY_AGAIN)
+                cached.keys.is_none()
+                    && cached.tried.is_none_or(|it| it.elapsed() >= RETRY_INTERVAL)
             }
             Reason::Missing(keys) => {
-                let is_same = known.keys.as_ref().is_some_and(|it| Arc::ptr_eq(it, keys));
-                let is_due = is_same && known.missed.is_none_or(|it| it.elapsed() >= ASK_AGAIN);
+                let is_same = cached.keys.as_ref().is_some_and(|it| Arc::ptr_eq(it, keys));
+                let is_due = is_same
+                    && cached
+                        .missed
+                        .is_none_or(|it| it.elapsed() >= UNKNOWN_KEY_INTERVAL);
                 if is_due {
-                    known.missed = Some(Instant::now());
+                    cached.missed = Some(Instant::now());
                 }
                 is_due
             }
         });
         if is_due {
-            // Whoever asks may go away; what was begun is of use to the next.
+            // The caller may stop waiting; the keys are still useful for the next one.
             let _ = tokio::spawn(self.clone().fetch_from(source)).await;
         }
         self.keys()
     }
 
-    /// Fetches keys that are old, without anybody waiting for it.
+    /// Starts to fetch keys in the background if the present ones are old.
     fn refresh(self: &Arc<Self>) {
-        let is_old = |known: &Known| known.tried.is_none_or(|it| it.elapsed() > FRESH);
+        let is_old = |cached: &CachedKeys| cached.tried.is_none_or(|it| it.elapsed() > REFRESH_AGE);
         if !self.read(is_old) {
             return;
         }
@@ -182,25 +196,25 @@ impl Shared {
         }
     }
 
-    async fn fetch_from(self: Arc<Self>, mut source: OwnedMutexGuard<Source>) {
+    async fn fetch_from(self: Arc<Self>, mut source: OwnedMutexGuard<KeySource>) {
         let fetched = source.fetch().await;
-        let failed = self.write(|known| {
-            known.tried = Some(Instant::now());
-            fetched.map(|keys| known.keys = Some(Arc::new(keys))).err()
+        let failed = self.write(|cached| {
+            cached.tried = Some(Instant::now());
+            fetched.map(|keys| cached.keys = Some(Arc::new(keys))).err()
         });
         if let Some(why) = failed {
             let issuer = &self.issuer.trust.issuer;
-            let message = format!("the keys of {issuer} cannot be had: {why}");
+            let message = format!("the keys of {issuer} could not be fetched: {why}");
             self.log.push(Level::Warn, Origin::System, &message);
         }
     }
 
-    fn read<T>(&self, look: impl FnOnce(&Known) -> T) -> T {
-        look(&self.known.read().unwrap_or_else(PoisonError::into_inner))
+    fn read<T>(&self, inspect: impl FnOnce(&CachedKeys) -> T) -> T {
+        inspect(&self.cached.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn write<T>(&self, change: impl FnOnce(&mut Known) -> T) -> T {
-        change(&mut self.known.write().unwrap_or_else(PoisonError::into_inner))
+    fn write<T>(&self, change: impl FnOnce(&mut CachedKeys) -> T) -> T {
+        change(&mut self.cached.write().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -208,7 +222,7 @@ impl fmt::Debug for Keys {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Keys")
-            .field("issuer", &self.shared.issuer)
+            .field("issuer", &self.cache.issuer)
             .finish_non_exhaustive()
     }
 }

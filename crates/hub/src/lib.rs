@@ -1,18 +1,19 @@
-//! The hub: where clips, remote providers and their callers meet.
+//! The hub: a server that makes clips available to people, programs and agents.
 //!
-//! A [`Hub`] knows who answers to which alias ([`Table`]) and lets calls through to whatever is an [`Endpoint`]: a clip installed
-//! here ([`Runtime`]), a clip of a remote provider, a part of this program. It serves its methods over Connect and gRPC, clip
-//! pages and the portal over HTTP; who may do what is decided by `pinion-access`, the wire is spoken by `pinion-connect`, and
-//! processes are run by `pinion-clip`. Which parts of the program are endpoints is left to the owner.
+//! A [`Hub`] maps aliases to endpoints ([`Table`]) and passes calls on to any [`Endpoint`]: a clip installed here
+//! ([`Runtime`]), a clip of a remote provider, or a part of this program. It serves its methods over Connect and gRPC,
+//! and clip pages and the portal over HTTP. `pinion-access` decides who may do what, `pinion-connect` implements the
+//! wire protocols, and `pinion-clip` runs processes. The owner of the hub chooses which parts of the program are
+//! endpoints.
 
 mod convert;
 mod endpoint;
 mod hub;
 mod input;
-mod inside;
 mod issuer;
 mod join;
 mod limits;
+mod local_hub;
 mod open;
 mod pages;
 mod portal;
@@ -22,17 +23,19 @@ mod runtime;
 mod service;
 mod table;
 
-pub use endpoint::{Answers, Call, Endpoint, Input, Part, Patience, Rank, answered, failed};
+pub use endpoint::{
+    Answers, DeadlineOrigin, Endpoint, HubCall, Input, InputPart, PartPosition, answered, failed,
+};
 pub use hub::{Hub, Mode, Settings};
 pub use input::with_whole_input;
-pub use inside::Inside;
 pub use issuer::Issuer;
 pub use join::{
-    Abroad, Accepts, JoinOptions, JoinState, Joined, Offer, Shown, host_name, join, open_runtime,
-    provider_name,
+    Accepts, JoinOptions, JoinState, Joined, Offer, OfferedClips, RemoteHub, host_name, join,
+    open_runtime, provider_name,
 };
 pub use limits::Limits;
-pub use open::{Opened, open};
-pub use runtime::{Equip, Installed, Runtime};
+pub use local_hub::LocalHub;
+pub use open::{OpenedHub, open};
+pub use runtime::{ConfigureClip, Installed, Runtime};
 pub use service::PREFIXES;
 pub use table::{Conflict, Departure, Owner, Reservation, Route, Table};

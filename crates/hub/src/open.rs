@@ -1,4 +1,4 @@
-//! A hub with everything that belongs to it, from one directory.
+//! Opening a hub with its tokens, its log and its clips from one directory.
 
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
@@ -10,86 +10,85 @@ use pinion_clip::logs::{ClipLog, Level};
 use pinion_clip::{ClipConfig, Issued, Programs, Token, Tokens};
 use pinion_status::Failure;
 
-use crate::{Hub, Inside, Mode, Runtime, Settings};
+use crate::{Hub, LocalHub, Mode, Runtime, Settings};
 
 /// The name of the hub's own log under `logs`.
-const LOG: &str = "pinixd.log";
+const LOG_FILE: &str = "pinixd.log";
 
-/// A hub, and how to get in.
+/// The result of [`open`].
 #[derive(Debug)]
-pub struct Opened {
-    /// The hub.
+pub struct OpenedHub {
     pub hub: Arc<Hub>,
     /// The token of the local user.
-    pub entrance: LocalToken,
-    /// What was left out because it could not be read.
-    pub left_out: Vec<Failure>,
+    pub local_token: LocalToken,
+    /// One failure for each installed clip that could not be read and was skipped.
+    pub skipped: Vec<Failure>,
 }
 
-/// Gives each process of a clip a token that ends with it.
+/// Issues a token to each process of a clip; the token is revoked when the process ends.
 #[derive(Debug)]
-struct Passes {
+struct ClipTokens {
     store: TokenStore,
     alias: String,
     owner: Option<Scope>,
 }
 
-impl Tokens for Passes {
+impl Tokens for ClipTokens {
     fn issue(&self) -> Result<Issued, Failure> {
-        let passing = self.store.mint_ephemeral(Grant::Clip {
+        let ephemeral = self.store.mint_ephemeral(Grant::Clip {
             alias: self.alias.clone(),
             owner: self.owner.clone(),
         })?;
         Ok(Issued {
-            token: Token::new(passing.token().reveal()),
-            lease: Box::new(passing),
+            token: Token::new(ephemeral.token().reveal()),
+            lease: Box::new(ephemeral),
         })
     }
 }
 
-/// Opens the hub in `root`, which is made if it is missing: its tokens, its log, and the clips installed there.
+/// Opens the hub in `root`: its tokens, its log and the clips installed there. Creates `root` if it does not exist.
 ///
-/// `url` is the address clips are told.
+/// `url` is the hub's address that clips receive in their environment.
 pub fn open(
     root: &Path,
     url: &str,
     settings: Settings,
     mode: access::Mode,
     programs: Programs,
-) -> Result<Opened, Failure> {
-    // Conversations and answers are kept below it.
+) -> Result<OpenedHub, Failure> {
+    // Only the owner may enter: conversations and answers are stored below `root`.
     let mut private = std::fs::DirBuilder::new();
     let made = private.recursive(true).mode(0o700).create(root);
     made.map_err(|error| Failure::io(root.display(), &error))?;
     let tokens = TokenStore::open(root)?;
-    let entrance = access::bootstrap(&tokens)?;
-    let log = Arc::new(ClipLog::at(root.join("logs").join(LOG)));
+    let local_token = access::bootstrap(&tokens)?;
+    let log = Arc::new(ClipLog::at(root.join("logs").join(LOG_FILE)));
     let runs_clips = settings.mode == Mode::Full;
     let hub = Hub::new(settings, Gate::new(mode, tokens.clone()), log);
-    let mut left_out = Vec::new();
+    let mut skipped = Vec::new();
     if runs_clips {
-        let inside = Inside::default();
-        inside.of(&hub);
+        let local_hub = LocalHub::default();
+        local_hub.set_hub(&hub);
         let url = url.to_owned();
-        let equip = move |record: &Record, config: &mut ClipConfig| {
+        let configure = move |record: &Record, config: &mut ClipConfig| {
             config.hub_url.clone_from(&url);
-            config.tokens = Some(Arc::new(Passes {
+            config.tokens = Some(Arc::new(ClipTokens {
                 store: tokens.clone(),
                 alias: record.name.clone(),
                 owner: record.owner.parse().ok(),
             }));
         };
         let library = Library::open(root, programs)?;
-        let (runtime, unread) = Runtime::open(library, Arc::new(inside), Box::new(equip))?;
+        let (runtime, unread) = Runtime::open(library, Arc::new(local_hub), Box::new(configure))?;
         hub.attach(Arc::new(runtime))?;
-        left_out = unread;
+        skipped = unread;
     }
-    for failure in &left_out {
-        hub.say(Level::Error, &failure.message);
+    for failure in &skipped {
+        hub.write_log(Level::Error, &failure.message);
     }
-    Ok(Opened {
+    Ok(OpenedHub {
         hub,
-        entrance,
-        left_out,
+        local_token,
+        skipped,
     })
 }

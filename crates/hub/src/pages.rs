@@ -1,4 +1,4 @@
-//! What the hub answers over plain HTTP: whether it is well, the web pages of clips, and the portal.
+//! The hub's answers over plain HTTP: the health check, the web pages of clips, and the portal.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::table::{Owner, Route};
 use crate::{Hub, portal};
 
 const CLIPS: &str = "/clips/";
-/// Behind an alias it means nothing: the pages are the same with it and without.
-const SAME_TREE: &str = "web";
-/// Pages of remote providers come from our address and would act with the rights of whoever looks at them. This makes them
-/// strangers to it.
+/// A path segment behind an alias that is ignored: the pages are the same with it and without.
+const WEB_SEGMENT: &str = "web";
+/// Pages of remote providers come from the hub's address and could act with the rights of the person who opens them.
+/// The sandbox gives them an origin of their own.
 const SANDBOX: HeaderValue =
     HeaderValue::from_static("sandbox allow-scripts allow-forms allow-popups allow-downloads");
 
@@ -28,7 +28,7 @@ pub(crate) async fn answer(
     let path = request.uri().path();
     let is_read = request.method() == Method::GET || request.method() == Method::HEAD;
     if !is_read && !portal::is_access(path) {
-        return refusal(unreadable(request.method()));
+        return refusal(method_not_allowed(request.method()));
     }
     if path == "/healthz" {
         return text(StatusCode::OK, "text/plain; charset=utf-8", "ok\n");
@@ -46,7 +46,7 @@ pub(crate) async fn answer(
         return answer.unwrap_or_else(|failure| refusal(failure.into()));
     }
     let (parts, _) = request.into_parts();
-    if let Some(response) = other_spelling(hub, &parts, peer).await {
+    if let Some(response) = alternative_address(hub, &parts, peer).await {
         return response;
     }
     portal::page(&parts).unwrap_or_else(|| {
@@ -55,24 +55,30 @@ pub(crate) async fn answer(
     })
 }
 
-/// Sessions and tokens. Their bodies are short.
+/// Serves the routes of sessions and tokens, whose bodies are short.
 async fn access_route(
     hub: &Hub,
     request: Request<IncomingBody>,
     peer: &Peer,
 ) -> Result<Response<Body>, Failure> {
-    const LONGEST: usize = 16 * 1024;
-    const SLOWEST: Duration = Duration::from_secs(10);
+    const MAX_BODY_BYTES: usize = 16 * 1024;
+    const BODY_TIMEOUT: Duration = Duration::from_secs(10);
     let (parts, body) = request.into_parts();
-    let body = tokio::time::timeout(SLOWEST, Limited::new(body, LONGEST).collect())
+    let body = tokio::time::timeout(BODY_TIMEOUT, Limited::new(body, MAX_BODY_BYTES).collect())
         .await
-        .map_err(|_| Failure::new(Code::DeadlineExceeded, "the request does not end"))?
+        .map_err(|_| {
+            Failure::new(
+                Code::DeadlineExceeded,
+                "the request body did not arrive in time",
+            )
+        })?
         .map_err(|error| Failure::invalid(format!("the request cannot be read: {error}")))?;
     let visitor = portal::Visitor {
         peer: hub.visitor(&parts.headers, authority(&parts.uri, &parts.headers), peer),
-        transport: match peer.secure {
-            true => access::Transport::Tls,
-            false => access::Transport::Plain,
+        transport: if peer.secure {
+            access::Transport::Tls
+        } else {
+            access::Transport::Plain
         },
     };
     let request = Request::from_parts(parts, body.to_bytes());
@@ -80,14 +86,14 @@ async fn access_route(
     portal::answer(hub.gate(), &request, visitor)
 }
 
-/// Why there is no page.
+/// An error answer.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     status: StatusCode,
     code: &'static str,
     message: String,
-    /// How long the file is of which a part was wanted that it does not have.
-    whole: Option<u64>,
+    /// The length of the file whose requested range does not exist.
+    total_size: Option<u64>,
 }
 
 impl From<Failure> for Refusal {
@@ -101,22 +107,22 @@ impl From<Failure> for Refusal {
             status,
             code: failure.code.as_str(),
             message: failure.message.into_owned(),
-            whole: None,
+            total_size: None,
         }
     }
 }
 
-/// That something which can only be read was to be changed.
-fn unreadable(method: &Method) -> Refusal {
+/// The refusal of a method that would change a page.
+fn method_not_allowed(method: &Method) -> Refusal {
     Refusal {
         status: StatusCode::METHOD_NOT_ALLOWED,
         code: "method_not_allowed",
-        message: format!("pages are read with GET, not {method}"),
-        whole: None,
+        message: format!("pages do not support {method}; use GET"),
+        total_size: None,
     }
 }
 
-/// A refusal as the documented error object.
+/// Converts a refusal to the documented error object.
 pub(crate) fn refusal(refusal: Refusal) -> Response<Body> {
     let error = serde_json::json!({
         "error": {"message": refusal.message, "code": refusal.code}
@@ -132,7 +138,9 @@ pub(crate) fn refusal(refusal: Refusal) -> Response<Body> {
         }
         _ => {}
     }
-    let range = refusal.whole.map(|whole| format!("bytes */{whole}"));
+    let range = refusal
+        .total_size
+        .map(|total_size| format!("bytes */{total_size}"));
     if let Some(Ok(range)) = range.map(HeaderValue::try_from) {
         headers.insert(header::CONTENT_RANGE, range);
     }
@@ -162,8 +170,8 @@ async fn clip_page(
     let caller = hub.admit(&parts.headers, own, peer).await?;
     let route = hub.find(&caller, access::Method::GetClipWeb, alias)?;
     let file = match file {
-        None | Some(SAME_TREE) => return Ok(moved(parts, alias, "")),
-        Some(file) => match file.strip_prefix(SAME_TREE) {
+        None | Some(WEB_SEGMENT) => return Ok(redirect(parts, alias, "")),
+        Some(file) => match file.strip_prefix(WEB_SEGMENT) {
             Some(file) if file.starts_with('/') => &file[1..],
             _ => file,
         },
@@ -188,9 +196,9 @@ async fn clip_page(
                 length: 1,
                 ..request
             };
-            let whole = web_file(&route, start).await.map(|page| page.total_size);
+            let total_size = web_file(&route, start).await.map(|page| page.total_size);
             return Err(Refusal {
-                whole: whole.ok(),
+                total_size: total_size.ok(),
                 ..failure.into()
             });
         }
@@ -206,7 +214,7 @@ async fn clip_page(
     Ok(response)
 }
 
-/// Reads a web file of a clip. One that has none is like one whose file is not there.
+/// Reads a web file of a clip. A clip without web files is treated like one whose file does not exist.
 pub(crate) async fn web_file(route: &Route, request: WebRequest) -> Result<WebAnswer, Failure> {
     let page = route.endpoint.web(request).await;
     page.map_err(|failure| match failure.code {
@@ -218,14 +226,15 @@ pub(crate) async fn web_file(route: &Route, request: WebRequest) -> Result<WebAn
     })
 }
 
-/// `/<alias>/web/…` is where some look for pages. Who may not see the clip is told what everybody is told of any address.
-async fn other_spelling(
+/// Redirects `/<alias>/web/…`, where some clients look for pages. A caller that may not see the clip gets the same
+/// answer as for any unknown address.
+async fn alternative_address(
     hub: &Hub,
     parts: &http::request::Parts,
     peer: &Peer,
 ) -> Option<Response<Body>> {
     let (alias, rest) = parts.uri.path().strip_prefix('/')?.split_once('/')?;
-    let rest = rest.strip_prefix(SAME_TREE)?;
+    let rest = rest.strip_prefix(WEB_SEGMENT)?;
     let file = match rest {
         "" => "",
         rest => rest.strip_prefix('/')?,
@@ -233,11 +242,11 @@ async fn other_spelling(
     let own = authority(&parts.uri, &parts.headers);
     let caller = hub.admit(&parts.headers, own, peer).await.ok()?;
     let route = hub.find(&caller, access::Method::GetClipWeb, alias).ok()?;
-    Some(moved(parts, &route.alias, file))
+    Some(redirect(parts, &route.alias, file))
 }
 
-/// The pages of a clip stand under its alias; relative addresses in them need the slash.
-fn moved(parts: &http::request::Parts, alias: &str, file: &str) -> Response<Body> {
+/// Redirects to the page under the clip's alias. The slash behind the alias is required by relative addresses in pages.
+fn redirect(parts: &http::request::Parts, alias: &str, file: &str) -> Response<Body> {
     let query = parts
         .uri
         .query()

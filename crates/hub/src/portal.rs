@@ -1,7 +1,9 @@
-//! The portal: web pages about the hub, baked into the program, and the few plain routes they need besides its methods.
+//! The portal: web pages about the hub, built into the program, and the plain HTTP routes they need besides its
+//! methods.
 //!
-//! The files are those of the directory `portal` at the root of the project, as they are. This module serves them and, in
-//! [`access`], exchanges tokens for sessions and keeps tokens. It holds no page of its own and knows no clip.
+//! The files are those of the directory `portal` at the root of the project, unchanged. This module serves them;
+//! [`access`] exchanges tokens for sessions and manages tokens. It contains no page of its own and no knowledge of
+//! clips.
 
 mod access;
 mod assets;
@@ -15,9 +17,9 @@ use pinion_connect::Body;
 pub(crate) use access::{Visitor, answer, is_access, token_in};
 use assets::Asset;
 
-/// What pages may load and do: their own scripts and styles, pictures in results, and the hub. No markup from data, not even
-/// by mistake.
-const POLICY: HeaderValue = HeaderValue::from_static(
+/// Pages may load their own scripts and styles, show pictures in results, and call the hub. Trusted types prevent data
+/// from becoming markup even if a script contains a mistake.
+const CONTENT_POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; \
      base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
 );
@@ -26,13 +28,13 @@ const FILES: &str = "/portal/";
 const INDEX: &str = "index.html";
 const ICON: &str = "icon.svg";
 
-/// The file that a request for a page means, if it means one: its own files, and the start page for every other path that does
+/// Answers with the file that a request names: a file of the portal, or the start page for every other path that does
 /// not look like a file.
 pub(crate) fn page(parts: &Parts) -> Option<Response<Body>> {
     let path = parts.uri.path();
     let name = match path.strip_prefix(FILES) {
         Some(name) if !name.is_empty() => name,
-        // Browsers ask for it whatever page they show, those of clips too.
+        // Browsers request it for every page, including those of clips.
         _ if path == "/favicon.ico" => ICON,
         _ if path
             .rsplit('/')
@@ -55,9 +57,10 @@ fn present(asset: &Asset, parts: &Parts) -> Response<Body> {
         .filter_map(|value| value.to_str().ok())
         .flat_map(|list| list.split(','))
         .any(|tag| matches!(tag.trim(), "*") || tag.trim().trim_start_matches("W/") == etag);
-    let mut response = Response::new(match is_known {
-        false => Body::from(Bytes::from_static(asset.content)),
-        true => Body::empty(),
+    let mut response = Response::new(if is_known {
+        Body::empty()
+    } else {
+        Body::from(Bytes::from_static(asset.content))
     });
     if is_known {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
@@ -65,17 +68,17 @@ fn present(asset: &Asset, parts: &Parts) -> Response<Body> {
         leave_out_body(&mut response);
     }
     let headers = response.headers_mut();
-    guard(headers);
+    add_security_headers(headers);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(asset.kind()));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    headers.insert(header::CONTENT_SECURITY_POLICY, POLICY);
+    headers.insert(header::CONTENT_SECURITY_POLICY, CONTENT_POLICY);
     if let Ok(etag) = HeaderValue::from_str(etag) {
         headers.insert(header::ETAG, etag);
     }
     response
 }
 
-/// Answers HEAD: all that GET would say, and how long it would be.
+/// Turns the answer to GET into that to HEAD: the headers stay, with the length of the body.
 pub(crate) fn leave_out_body(response: &mut Response<Body>) {
     let body = std::mem::take(response.body_mut());
     let has_length = response.status() != StatusCode::NOT_MODIFIED;
@@ -87,8 +90,8 @@ pub(crate) fn leave_out_body(response: &mut Response<Body>) {
     }
 }
 
-/// What every answer of the portal carries.
-fn guard(headers: &mut HeaderMap) {
+/// Adds the headers of every answer of the portal.
+fn add_security_headers(headers: &mut HeaderMap) {
     let fixed = HeaderValue::from_static;
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, fixed("nosniff"));
     headers.insert(header::REFERRER_POLICY, fixed("no-referrer"));

@@ -1,4 +1,4 @@
-//! Messages on their way to one peer: bounded, in order, with one taker.
+//! A bounded queue of messages for one peer, in order, with one receiver.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,68 +9,68 @@ use tokio::time::Instant;
 
 use crate::limits::Limits;
 
-/// A line of messages. Whoever puts one in waits while it is full; what must be said without waiting may be pushed.
+/// A queue of messages. [`Self::put`] waits while the queue is full; [`Self::push`] adds short messages without
+/// waiting.
 #[derive(Debug)]
 pub(crate) struct Queue<T> {
-    state: Mutex<State<T>>,
+    state: Mutex<QueueState<T>>,
     ready: Notify,
     room: Notify,
-    most: usize,
-    most_bytes: usize,
+    max_items: usize,
+    max_bytes: usize,
 }
 
 #[derive(Debug)]
-struct State<T> {
+struct QueueState<T> {
     items: VecDeque<(T, usize)>,
     bytes: usize,
-    finished: bool,
-    /// When the line last moved, or stopped being empty.
-    moved: Instant,
+    closed: bool,
+    /// The time at which a message was last taken, or at which the queue stopped being empty.
+    last_progress: Instant,
 }
 
-/// What becomes of the messages that wait when a line is closed.
+/// The treatment of queued messages when the queue is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rest {
-    /// They are still sent.
+pub(crate) enum OnClose {
     Send,
-    /// They are dropped.
     Drop,
 }
 
 impl<T> Queue<T> {
     pub(crate) fn new(limits: &Limits) -> Self {
-        let state = State {
+        let state = QueueState {
             items: VecDeque::new(),
             bytes: 0,
-            finished: false,
-            moved: Instant::now(),
+            closed: false,
+            last_progress: Instant::now(),
         };
         Self {
             state: Mutex::new(state),
             ready: Notify::new(),
             room: Notify::new(),
-            most: limits.outgoing,
-            most_bytes: limits.outgoing_bytes,
+            max_items: limits.outgoing,
+            max_bytes: limits.outgoing_bytes,
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State<T>> {
+    fn state(&self) -> MutexGuard<'_, QueueState<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a message of about `size` bytes at the end if there is room; gives it back if not. `Ok(false)`: the line is closed.
+    /// Adds a message of about `size` bytes if there is room, and returns it otherwise. `Ok(false)` if the queue is
+    /// closed.
     pub(crate) fn offer(&self, item: T, size: usize) -> Result<bool, T> {
         let mut state = self.state();
-        if state.finished {
+        if state.closed {
             return Ok(false);
         }
-        let full = state.items.len() >= self.most
-            || !state.items.is_empty() && state.bytes + size > self.most_bytes;
+        let full = state.items.len() >= self.max_items
+            || !state.items.is_empty() && state.bytes + size > self.max_bytes;
         if full {
             return Err(item);
         }
         state.push(item, size);
-        let more = state.items.len() < self.most && state.bytes < self.most_bytes;
+        let more = state.items.len() < self.max_items && state.bytes < self.max_bytes;
         drop(state);
         self.ready.notify_one();
         if more {
@@ -79,7 +79,7 @@ impl<T> Queue<T> {
         Ok(true)
     }
 
-    /// Puts a message at the end as soon as there is room. Whether the line is still open.
+    /// Adds a message as soon as there is room. Returns `false` if the queue is closed.
     pub(crate) async fn put(&self, mut item: T, size: usize) -> bool {
         loop {
             let room = self.room.notified();
@@ -91,35 +91,35 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Whether there is room also for what can be left out: less than half of it is taken.
+    /// Reports whether there is room for messages that may be dropped: less than half of the queue is used.
     pub(crate) fn has_room_to_spare(&self) -> bool {
         let state = self.state();
-        state.items.len() < self.most / 2 && state.bytes < self.most_bytes / 2
+        state.items.len() < self.max_items / 2 && state.bytes < self.max_bytes / 2
     }
 
-    /// Puts a short message at the end without waiting.
+    /// Adds a short message without waiting, even if the queue is full.
     pub(crate) fn push(&self, item: T) {
         let mut state = self.state();
-        if !state.finished {
+        if !state.closed {
             state.push(item, 0);
             drop(state);
             self.ready.notify_one();
         }
     }
 
-    /// The next message; `None` when the line is closed. For one taker.
+    /// Waits for the next message; `None` once the queue is closed and empty. Only one task may call it.
     pub(crate) async fn take(&self) -> Option<T> {
         loop {
             {
                 let mut state = self.state();
                 if let Some((item, size)) = state.items.pop_front() {
                     state.bytes -= size;
-                    state.moved = Instant::now();
+                    state.last_progress = Instant::now();
                     drop(state);
                     self.room.notify_one();
                     return Some(item);
                 }
-                if state.finished {
+                if state.closed {
                     return None;
                 }
             }
@@ -127,11 +127,11 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Takes no more messages.
-    pub(crate) fn finish(&self, rest: Rest) {
+    /// Closes the queue: it accepts no more messages.
+    pub(crate) fn close(&self, on_close: OnClose) {
         let mut state = self.state();
-        state.finished = true;
-        if rest == Rest::Drop {
+        state.closed = true;
+        if on_close == OnClose::Drop {
             state.items.clear();
             state.bytes = 0;
         }
@@ -141,8 +141,8 @@ impl<T> Queue<T> {
         self.room.notify_one();
     }
 
-    /// Waits until nobody has taken anything for so long although something waits.
-    pub(crate) async fn abandoned(&self, limit: Duration) {
+    /// Waits until messages have been queued for `limit` without any being taken.
+    pub(crate) async fn wait_until_stalled(&self, limit: Duration) {
         loop {
             match limit.saturating_sub(self.stalled()) {
                 Duration::ZERO => return,
@@ -151,20 +151,21 @@ impl<T> Queue<T> {
         }
     }
 
-    /// For how long nobody has taken what waits.
+    /// The time since a message was last taken; zero if the queue is empty.
     pub(crate) fn stalled(&self) -> Duration {
         let state = self.state();
-        match state.items.is_empty() {
-            true => Duration::ZERO,
-            false => state.moved.elapsed(),
+        if state.items.is_empty() {
+            Duration::ZERO
+        } else {
+            state.last_progress.elapsed()
         }
     }
 }
 
-impl<T> State<T> {
+impl<T> QueueState<T> {
     fn push(&mut self, item: T, size: usize) {
         if self.items.is_empty() {
-            self.moved = Instant::now();
+            self.last_progress = Instant::now();
         }
         self.bytes += size;
         self.items.push_back((item, size));
@@ -177,10 +178,10 @@ mod tests {
 
     use super::*;
 
-    fn queue(most: usize, most_bytes: usize) -> Arc<Queue<u32>> {
+    fn queue(max_items: usize, max_bytes: usize) -> Arc<Queue<u32>> {
         Arc::new(Queue::new(&Limits {
-            outgoing: most,
-            outgoing_bytes: most_bytes,
+            outgoing: max_items,
+            outgoing_bytes: max_bytes,
             ..Limits::default()
         }))
     }
@@ -193,7 +194,7 @@ mod tests {
             for item in 0..1000 {
                 assert!(sender.put(item, 60).await);
             }
-            sender.finish(Rest::Send);
+            sender.close(OnClose::Send);
         });
         for item in 0..1000 {
             assert_eq!(queue.take().await, Some(item));
@@ -222,15 +223,15 @@ mod tests {
         let queue = queue(4, 100);
         let limit = Duration::from_secs(90);
         let late = Duration::from_secs(1000);
-        // Where nothing waits nobody is missed.
-        let waiting = tokio::time::timeout(late, queue.abandoned(limit));
+        // An empty queue never counts as stalled.
+        let waiting = tokio::time::timeout(late, queue.wait_until_stalled(limit));
         assert!(waiting.await.is_err());
         queue.push(0);
         queue.push(1);
         tokio::time::sleep(limit / 2).await;
         queue.take().await;
         let since = Instant::now();
-        queue.abandoned(limit).await;
+        queue.wait_until_stalled(limit).await;
         assert_eq!(since.elapsed().as_secs(), limit.as_secs());
     }
 
@@ -245,7 +246,7 @@ mod tests {
             })
             .collect();
         tokio::task::yield_now().await;
-        queue.finish(Rest::Drop);
+        queue.close(OnClose::Drop);
         for waiting in waiting {
             assert!(!waiting.await.unwrap());
         }

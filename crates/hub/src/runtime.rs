@@ -1,4 +1,5 @@
-//! The clips installed here, as endpoints. It starts them, installs and removes them; who may call them is not its business.
+//! The clips installed here, as endpoints. The runtime starts, installs and removes them; it does not check callers'
+//! rights.
 
 mod replaced;
 
@@ -20,17 +21,17 @@ use pinion_status::{Code, Failure};
 use tokio::sync::watch;
 
 use self::replaced::{Answer, Successor};
-use crate::endpoint::{Answers, Call, Endpoint, failed};
+use crate::endpoint::{Answers, Endpoint, HubCall, failed};
 use crate::input::with_whole_input;
 
-/// Gives a clip what it needs to be one of this owner: an address, limits, and tokens for its processes.
-pub type Equip = Box<dyn Fn(&Record, &mut ClipConfig) + Send + Sync>;
+/// Completes the configuration of a clip with the owner's address, limits and tokens.
+pub type ConfigureClip = Box<dyn Fn(&Record, &mut ClipConfig) + Send + Sync>;
 
 /// The clips installed under one directory.
 pub struct Runtime {
     library: Arc<Library>,
     outward: Arc<dyn CrossCalls>,
-    equip: Equip,
+    configure: ConfigureClip,
     clips: Mutex<BTreeMap<String, Arc<Installed>>>,
     changes: watch::Sender<u64>,
 }
@@ -42,26 +43,27 @@ impl std::fmt::Debug for Runtime {
 }
 
 impl Runtime {
-    /// Takes up what is installed in `library`. A clip that cannot be read is left out, and said so.
+    /// Loads the clips installed in `library`. Returns one failure for each clip that could not be read and was
+    /// skipped.
     pub fn open(
         library: Library,
         outward: Arc<dyn CrossCalls>,
-        equip: Equip,
+        configure: ConfigureClip,
     ) -> Result<(Self, Vec<Failure>), Failure> {
         let runtime = Self {
             library: Arc::new(library),
             outward,
-            equip,
+            configure,
             clips: Mutex::default(),
             changes: watch::Sender::new(0),
         };
         let mut unreadable = Vec::new();
         for (alias, record) in runtime.library.records()? {
-            match runtime.take_up(record) {
+            match runtime.load(record) {
                 Ok(_) => {}
                 Err(failure) => unreadable.push(Failure::new(
                     failure.code,
-                    format!("clip \"{alias}\" is left out: {failure}"),
+                    format!("clip \"{alias}\" is skipped: {failure}"),
                 )),
             }
         }
@@ -72,17 +74,17 @@ impl Runtime {
         self.clips.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where clips, their files and logs are.
+    /// The directory of clips, their files and logs.
     pub fn library(&self) -> &Arc<Library> {
         &self.library
     }
 
-    /// All clips, by alias.
+    /// Returns all clips, sorted by alias.
     pub fn all(&self) -> Vec<Arc<Installed>> {
         self.clips().values().cloned().collect()
     }
 
-    /// Told when a clip was installed or removed.
+    /// A receiver that changes whenever a clip is installed or removed.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
@@ -91,14 +93,13 @@ impl Runtime {
         self.changes.send_modify(|version| *version += 1);
     }
 
-    /// The clip of this alias.
     pub fn get(&self, alias: &str) -> Option<Arc<Installed>> {
         self.clips().get(alias).cloned()
     }
 
-    fn take_up(&self, record: Record) -> Result<Arc<Installed>, Failure> {
+    fn load(&self, record: Record) -> Result<Arc<Installed>, Failure> {
         let mut config = self.library.config(&record)?;
-        (self.equip)(&record, &mut config);
+        (self.configure)(&record, &mut config);
         let log = Arc::new(ClipLog::at(self.library.log_file(&record.name)));
         let web = Arc::new(WebFiles::new(record.name.as_str(), &config.package));
         let installed = Arc::new(Installed {
@@ -116,7 +117,7 @@ impl Runtime {
 }
 
 impl Runtime {
-    /// Installs a clip under `alias`, or puts another version in its place.
+    /// Installs a clip under `alias`, or replaces the version that is installed there.
     pub async fn install(
         &self,
         alias: &str,
@@ -137,16 +138,17 @@ impl Runtime {
         let library = self.library.clone();
         let commit = blocking(move || library.commit(staged));
         let Some(earlier) = self.get(alias) else {
-            return self.take_up(commit.await?);
+            return self.load(commit.await?);
         };
-        // Calls to the earlier version end before its files go; those that come meanwhile wait for the new one.
+        // Running calls end before the earlier version's files are removed; calls that arrive meanwhile wait for the
+        // new version.
         earlier.successor.send_replace(Successor::Coming);
         earlier.clip.retire_for_replacement().await;
         let installed = match commit.await {
-            Ok(record) => self.take_up(record),
+            Ok(record) => self.load(record),
             Err(failure) => {
-                // What could not be replaced goes on as it was.
-                let restored = self.take_up(earlier.record.clone()).ok();
+                // The replacement failed: the earlier version is loaded again.
+                let restored = self.load(earlier.record.clone()).ok();
                 earlier.hand_over(restored);
                 return Err(failure);
             }
@@ -159,7 +161,7 @@ impl Runtime {
         installed
     }
 
-    /// Removes a clip, with its data if so wished.
+    /// Removes a clip; `purge` decides whether its data is deleted too.
     pub async fn remove(&self, alias: &str, purge: Purge) -> Result<(), Failure> {
         let removed = self.clips().remove(alias);
         if let Some(removed) = removed {
@@ -170,13 +172,14 @@ impl Runtime {
         blocking(move || library.remove(&alias, purge).map(drop)).await
     }
 
-    /// What fills the slots of a clip.
+    /// Returns the bindings of a clip's dependency slots.
     pub async fn bindings(&self, clip: &Installed) -> Result<Bindings, Failure> {
         let (library, alias) = (self.library.clone(), clip.record.name.clone());
         blocking(move || library.bindings(&alias)).await
     }
 
-    /// Fills a slot of a clip, or empties it. The process that runs now has read its bindings already and makes room for another.
+    /// Sets the binding of a slot, or removes it if `binding` is `None`. The clip's process is replaced, because a
+    /// process reads its bindings only when it starts.
     pub async fn bind(
         &self,
         clip: &Installed,
@@ -194,7 +197,7 @@ impl Runtime {
         Ok(())
     }
 
-    /// Ends all processes and takes no more calls.
+    /// Ends all processes and rejects further calls.
     pub async fn shut_down(&self) {
         let clips = std::mem::take(&mut *self.clips());
         let ending = clips.values().map(|installed| installed.clip.retire());
@@ -213,12 +216,12 @@ pub struct Installed {
 }
 
 impl Installed {
-    /// What is known about its installation.
+    /// The installation record.
     pub fn record(&self) -> &Record {
         &self.record
     }
 
-    /// Its process and what it says of itself.
+    /// The clip's process and manifest.
     pub fn clip(&self) -> &Clip {
         &self.clip
     }
@@ -228,8 +231,8 @@ impl Installed {
         self.successor.send_replace(successor);
     }
 
-    /// Who answers in the place of a clip that was replaced, once it is there.
-    async fn succeeded(&self) -> Result<Arc<Self>, Failure> {
+    /// Waits for the clip that replaces this one.
+    async fn wait_for_successor(&self) -> Result<Arc<Self>, Failure> {
         let mut successor = self.successor.subscribe();
         let settled = successor.wait_for(|successor| !matches!(successor, Successor::Coming));
         match settled.await.as_deref() {
@@ -242,7 +245,7 @@ impl Installed {
         }
     }
 
-    fn admits(&self, call: &Call) -> Result<(), Failure> {
+    fn check_secret_of(&self, call: &HubCall) -> Result<(), Failure> {
         match &call.caller {
             Principal::Clip { alias, .. } if **alias == self.record.name => Ok(()),
             _ => self.record.check_secret(call.secret.as_deref()),
@@ -250,7 +253,7 @@ impl Installed {
     }
 
     /// Makes a call whose input is complete.
-    fn call(self: Arc<Self>, call: Call) -> Answers {
+    fn call(self: Arc<Self>, call: HubCall) -> Answers {
         let mut invocation = Invocation::new(call.command.as_str(), call.input.clone());
         invocation.deadline = call.deadline;
         match self.clip.invoke(invocation) {
@@ -260,10 +263,10 @@ impl Installed {
         }
     }
 
-    /// Has the call made by whoever takes this place.
-    fn pass_on(self: Arc<Self>, call: Call) -> Answers {
+    /// Passes the call to the clip that replaces this one.
+    fn pass_on(self: Arc<Self>, call: HubCall) -> Answers {
         let passed_on = async move {
-            match self.succeeded().await {
+            match self.wait_for_successor().await {
                 Ok(next) => next.invoke(call),
                 Err(failure) => failed(CallError::Unanswered(failure)),
             }
@@ -285,11 +288,11 @@ impl Endpoint for Installed {
         self.record.is_token_protected()
     }
 
-    fn invoke(self: Arc<Self>, call: Call) -> Answers {
+    fn invoke(self: Arc<Self>, call: HubCall) -> Answers {
         if !matches!(*self.successor.borrow(), Successor::None) {
             return self.pass_on(call);
         }
-        if let Err(failure) = self.admits(&call) {
+        if let Err(failure) = self.check_secret_of(&call) {
             return failed(CallError::Answered(failure));
         }
         with_whole_input(self, call, Self::call)
@@ -321,7 +324,7 @@ impl Endpoint for Installed {
     }
 }
 
-/// Runs `work`, which waits for the disk, where it holds up nobody else.
+/// Runs `work`, which waits for the disk, on a thread that may block.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {

@@ -1,4 +1,4 @@
-//! The hub's methods as they are called over the wire.
+//! The hub's methods over the wire.
 
 mod bindings;
 mod calls;
@@ -20,13 +20,13 @@ use crate::Hub;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// The paths under which the service answers.
+/// The path prefixes of the service.
 pub const PREFIXES: [&str; 2] = ["/pinix.v2.HubService/", "/pinix.hub.v1.HubService/"];
 
-/// Connect's form of a failure, and in its member `error` the older one of Pinix, with a code in upper case:
-/// `{"code":"not_found","message":"…","error":{"code":"NOT_FOUND","message":"…"}}`.
+/// Encodes a failure in Connect's form and, in its member `error`, in the older form of Pinix with a code in upper
+/// case: `{"code":"not_found","message":"…","error":{"code":"NOT_FOUND","message":"…"}}`.
 fn with_older_form(failure: &Failure) -> Vec<u8> {
-    // Pinix has no words for a caller who did not say who it is, nor for failures of an unknown kind.
+    // Pinix has no code for a missing token, nor for failures of an unknown kind.
     let code = match failure.code {
         Code::Unauthenticated => Code::PermissionDenied,
         Code::Unknown => Code::Internal,
@@ -60,10 +60,10 @@ impl Service for Hub {
         let context = &call.context;
         let admitted = self.admit(&context.headers, context.authority(), &context.peer);
         let caller = match admitted.await {
-            // Whoever asks what this is may have a token that is good elsewhere.
-            Err(failure) if method == Method::HubInfo => nobody(failure)?,
+            // A caller that asks for the hub's description may have a token of another hub.
+            Err(failure) if method == Method::HubInfo => anonymous(failure)?,
             caller => match caller.and_then(|caller| caller.may(method).map(|()| caller)) {
-                Err(failure) => return Err(refused(failure, method, &mut call).await),
+                Err(failure) => return Err(rejection(failure, method, &mut call).await),
                 Ok(caller) => caller,
             },
         };
@@ -71,11 +71,11 @@ impl Service for Hub {
             Method::Invoke if call.context.unary => self.invoke_once(&caller, call).await,
             Method::Invoke => {
                 let lease = self.gate().watch(&caller);
-                until_revoked(lease, self.invoke_parts(&caller, call)).await
+                until_revoked(lease, self.invoke_streaming(&caller, call)).await
             }
             Method::InvokeStream => {
                 let lease = self.gate().watch(&caller);
-                until_revoked(lease, self.invoke_fed(&caller, call)).await
+                until_revoked(lease, self.invoke_with_input(&caller, call)).await
             }
             Method::ProviderStream => self.provider_stream(caller, call).await,
             Method::RuntimeStream => self.runtime_stream(caller, call).await,
@@ -129,7 +129,7 @@ impl Hub {
         }
     }
 
-    /// Who sends these headers; `own` is the name and port under which they came.
+    /// Authenticates the sender of these headers; `own` is the host and port that the request was sent to.
     pub(crate) async fn admit(
         &self,
         headers: &HeaderMap,
@@ -147,14 +147,14 @@ impl Hub {
         Ok(caller)
     }
 
-    /// Where these headers come from, as far as rights depend on it.
+    /// Determines the origin of these headers, as far as rights depend on it.
     pub(crate) fn visitor(
         &self,
         headers: &HeaderMap,
         own: Option<&str>,
         peer: &Peer,
     ) -> pinion_access::Peer {
-        // Unless all origins are let in, pages of others were turned away on the way here.
+        // Unless every origin is allowed, requests of foreign pages were rejected before they arrive here.
         let is_served = |origin: &str| {
             let is_own = own.is_some_and(|own| is_own_origin(origin, own, peer.secure));
             !self.settings().any_origin || is_own
@@ -172,16 +172,17 @@ pub(crate) fn text_of(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// Why a call is not made. What is wrong with a call itself is said first, where that is one message.
-async fn refused(failure: Failure, method: Method, call: &mut IncomingCall) -> Failure {
+/// Chooses the failure of a rejected call. An error in the request itself comes first, if the request is a single
+/// message.
+async fn rejection(failure: Failure, method: Method, call: &mut IncomingCall) -> Failure {
     match method {
-        Method::Invoke if call.context.unary => calls::mistake(call).await.unwrap_or(failure),
+        Method::Invoke if call.context.unary => calls::request_error(call).await.unwrap_or(failure),
         _ => failure,
     }
 }
 
-/// Who shows a token that is not known here, where none is needed.
-fn nobody(failure: Failure) -> Result<Caller, Failure> {
+/// Treats a caller with an unknown token as anonymous, for methods that require none.
+fn anonymous(failure: Failure) -> Result<Caller, Failure> {
     match failure.code {
         Code::Unauthenticated => Ok(Caller {
             principal: Principal::Anonymous,
@@ -192,7 +193,7 @@ fn nobody(failure: Failure) -> Result<Caller, Failure> {
     }
 }
 
-/// Ends `work` when the token is gone with which it was begun.
+/// Runs `work` until it ends or the caller's token is revoked.
 async fn until_revoked(
     lease: Lease,
     work: impl Future<Output = Result<(), Failure>>,
@@ -204,7 +205,7 @@ async fn until_revoked(
     }
 }
 
-/// That a request leaves out what it must say.
+/// The failure of a request without a required member.
 fn required(what: &str) -> Failure {
     Failure::invalid(format!("{what} is required"))
 }

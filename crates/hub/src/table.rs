@@ -1,4 +1,4 @@
-//! Who answers to which alias. An alias belongs to one owner at a time.
+//! The routing table: the endpoint of each alias. An alias belongs to one owner at a time.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -12,10 +12,10 @@ use tokio::time::Instant;
 
 use crate::endpoint::Endpoint;
 
-/// How long callers of a lost provider are told that it may come back.
-pub(crate) const RETURNING: Duration = Duration::from_secs(30);
+/// The time after a provider was lost during which calls to its clips fail with "reconnecting" instead of "not found".
+pub(crate) const RECONNECT_WINDOW: Duration = Duration::from_secs(30);
 
-/// To whom a route belongs.
+/// The owner of a route.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Owner {
     /// A part of this program.
@@ -29,24 +29,21 @@ pub enum Owner {
 /// One row of the table.
 #[derive(Debug, Clone)]
 pub struct Route {
-    /// The alias it has here.
     pub alias: String,
-    /// To whom it belongs.
     pub owner: Owner,
-    /// The name of the provider, as people see it.
+    /// The name of the provider, for display.
     pub provider: Arc<str>,
-    /// The scope (`@name`) it belongs to; `None` for everybody's.
+    /// The scope (`@name`) that the clip belongs to; `None` if everyone may see it.
     pub scope: Option<Scope>,
-    /// Who answers.
     pub endpoint: Arc<dyn Endpoint>,
 }
 
-/// What becomes of a registration whose alias somebody else holds.
+/// The treatment of a registration whose alias has another owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Conflict {
     /// The whole registration is refused.
     Refuse,
-    /// It gets another alias, with four digits behind it.
+    /// The clip gets another alias: the requested one with four digits appended.
     Rename,
 }
 
@@ -60,17 +57,17 @@ pub struct Table {
 #[derive(Debug, Default)]
 struct State {
     routes: BTreeMap<String, Arc<Route>>,
-    /// Aliases that are being installed, for whom, and by which reservation.
+    /// Aliases of running installations, with the owner and the number of the reservation.
     reserved: BTreeMap<String, (Owner, u64)>,
     reservations: u64,
-    /// Aliases whose provider was lost and may come back.
-    returning: BTreeMap<String, Returning>,
+    /// Aliases of lost providers that may reconnect.
+    returning: BTreeMap<String, LostRoute>,
 }
 
-/// What is remembered of a route whose provider was lost.
+/// A route whose provider was lost.
 #[derive(Debug)]
-struct Returning {
-    /// Whose it was: others are not told that it was there.
+struct LostRoute {
+    /// The scope of the route: callers who could not see the clip are not informed that it existed.
     scope: Option<Scope>,
     until: Instant,
 }
@@ -93,7 +90,7 @@ impl Table {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Told of every change of routes.
+    /// A receiver that changes with every change of routes.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
@@ -102,15 +99,15 @@ impl Table {
         self.changes.send_modify(|version| *version += 1);
     }
 
-    /// Puts all of `routes` in place, or none. Tells the aliases they got, in order.
+    /// Inserts all of `routes`, or none. Returns the aliases they got, in order.
     ///
     /// Routes of the same owner are replaced.
     pub fn insert(&self, routes: Vec<Route>, conflict: Conflict) -> Result<Vec<String>, Failure> {
-        self.insert_instead(routes, conflict, None)
+        self.insert_replacing(routes, conflict, None)
     }
 
-    /// The same, where what `earlier` has is no obstacle.
-    pub(crate) fn insert_instead(
+    /// Like [`Self::insert`], but aliases of `earlier` count as free.
+    pub(crate) fn insert_replacing(
         &self,
         routes: Vec<Route>,
         conflict: Conflict,
@@ -139,7 +136,7 @@ impl Table {
         Ok(aliases)
     }
 
-    /// Takes the route of `alias` away, if it belongs to `owner`.
+    /// Removes the route of `alias` if it belongs to `owner`.
     pub fn remove(&self, alias: &str, owner: &Owner) -> Option<Arc<Route>> {
         let mut state = self.write();
         state
@@ -152,7 +149,8 @@ impl Table {
         removed
     }
 
-    /// Takes everything of `owner` away. Unless it left in order, callers are told for a while that it may come back.
+    /// Removes all routes of `owner`. If the owner was lost, calls report for [`RECONNECT_WINDOW`] that it may come
+    /// back.
     pub fn forget(&self, owner: &Owner, departure: Departure) {
         let mut state = self.write();
         let now = Instant::now();
@@ -163,10 +161,10 @@ impl Table {
             .extract_if(.., |_, route| route.owner == *owner)
             .collect();
         if departure == Departure::Lost {
-            let until = now + RETURNING;
+            let until = now + RECONNECT_WINDOW;
             let returning = gone.into_iter().map(|(alias, route)| {
                 let scope = route.scope.clone();
-                (alias, Returning { scope, until })
+                (alias, LostRoute { scope, until })
             });
             state.returning.extend(returning);
         }
@@ -174,7 +172,7 @@ impl Table {
         self.changed();
     }
 
-    /// Keeps an alias for `owner` while something is being installed under it.
+    /// Reserves an alias for `owner` during an installation.
     pub fn reserve(
         self: &Arc<Self>,
         requested: Option<&str>,
@@ -184,7 +182,7 @@ impl Table {
         let mut state = self.write();
         let wanted = requested.and_then(alias::normalise);
         let taken = |alias: &str| {
-            // Asked for by name, what the owner has already is upgraded; otherwise it is another installation.
+            // A requested alias that the owner already uses is an upgrade; a chosen alias must be free.
             let upgrade = wanted.as_deref() == Some(alias);
             state.reserved.contains_key(alias)
                 || state
@@ -206,8 +204,8 @@ impl Table {
         })
     }
 
-    /// The route that `name` means among those that `sees` lets through by their scope and alias. Who would not have seen a lost
-    /// one is not told of it either.
+    /// Finds the route that `name` refers to, among those whose scope and alias `sees` accepts. A lost route that
+    /// `sees` rejects is reported as not found.
     pub fn resolve(
         &self,
         name: &str,
@@ -234,7 +232,7 @@ impl Table {
                 Some(route) => Ok(route.clone()),
                 None => Err(Failure::no_clip(name)),
             },
-            Err(_) if state.awaits(name, sees) => {
+            Err(_) if state.may_return(name, sees) => {
                 let message = format!("the provider of clip \"{name}\" is reconnecting; try again");
                 Err(Failure::new(Code::Unavailable, message))
             }
@@ -242,12 +240,12 @@ impl Table {
         }
     }
 
-    /// The route of exactly this alias.
+    /// Returns the route of exactly this alias.
     pub fn get(&self, alias: &str) -> Option<Arc<Route>> {
         self.read().routes.get(alias).cloned()
     }
 
-    /// All routes that `sees` lets through, by alias.
+    /// Returns the routes that `sees` accepts, sorted by alias.
     pub fn routes(&self, sees: impl Fn(&Route) -> bool) -> Vec<Arc<Route>> {
         let state = self.read();
         state
@@ -260,15 +258,15 @@ impl Table {
 }
 
 impl State {
-    /// Whether `name` is the alias of a lost provider that `sees` would have let through, and may come back.
-    fn awaits(&self, name: &str, sees: impl Fn(Option<&Scope>, &str) -> bool) -> bool {
+    /// Reports whether `name` is the alias of a lost provider that may reconnect and that `sees` accepts.
+    fn may_return(&self, name: &str, sees: impl Fn(Option<&Scope>, &str) -> bool) -> bool {
         let alias = alias::normalise(name);
         let returning = alias.and_then(|alias| self.returning.get_key_value(&alias));
         returning
             .is_some_and(|(alias, it)| it.until > Instant::now() && sees(it.scope.as_ref(), alias))
     }
 
-    /// Whether somebody other than `owner` and `earlier` holds `alias`.
+    /// Reports whether an owner other than `owner` and `earlier` uses or has reserved `alias`.
     fn is_held(&self, alias: &str, owner: &Owner, earlier: Option<&Owner>) -> bool {
         let routed = self.routes.get(alias).map(|route| &route.owner);
         let reserved = self.reserved.get(alias).map(|(holder, _)| holder);
@@ -279,16 +277,16 @@ impl State {
     }
 }
 
-/// How an owner went.
+/// The way in which an owner disconnected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Departure {
-    /// It said so.
+    /// It closed its session.
     InOrder,
-    /// It was lost.
+    /// The connection broke; it may reconnect.
     Lost,
 }
 
-/// An alias that is kept for somebody. Dropping it gives it up.
+/// An alias that is reserved for an installation. Dropping it releases the alias.
 #[derive(Debug)]
 pub struct Reservation {
     table: Arc<Table>,
@@ -297,7 +295,6 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// The alias.
     pub fn alias(&self) -> &str {
         &self.alias
     }
@@ -305,7 +302,7 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        // Its owner may have gone, and somebody else may have the alias since.
+        // The owner may have disconnected since, and another may have reserved the alias.
         let mut state = self.table.write();
         let holder = state.reserved.get(&self.alias);
         if holder.is_some_and(|(_, number)| *number == self.number) {
@@ -320,7 +317,7 @@ mod tests {
     use pinion_clip::{ClipState, Snapshot, Status};
 
     use super::*;
-    use crate::endpoint::{Answers, Call, answered};
+    use crate::endpoint::{Answers, HubCall, answered};
 
     #[derive(Debug)]
     struct Named(&'static str);
@@ -340,7 +337,7 @@ mod tests {
             }
         }
 
-        fn invoke(self: Arc<Self>, _: Call) -> Answers {
+        fn invoke(self: Arc<Self>, _: HubCall) -> Answers {
             answered("{}")
         }
     }
@@ -431,7 +428,7 @@ mod tests {
         let code = |name: &str| table.resolve(name, |_, _| true).unwrap_err().code;
         assert_eq!(code("of-lost"), Code::Unavailable);
         assert_eq!(code("of-inorder"), Code::NotFound);
-        tokio::time::advance(RETURNING).await;
+        tokio::time::advance(RECONNECT_WINDOW).await;
         assert_eq!(code("of-lost"), Code::NotFound);
     }
 
@@ -467,12 +464,12 @@ mod tests {
             .insert(vec![route("mail", "", &other)], Conflict::Refuse)
             .unwrap();
         let both = vec![route("todo", "", &new), route("mail", "", &new)];
-        let refused = table.insert_instead(both, Conflict::Refuse, Some(&old));
+        let refused = table.insert_replacing(both, Conflict::Refuse, Some(&old));
         assert_eq!(refused.unwrap_err().message, "clip \"mail\" already exists");
         assert_eq!(table.get("todo").unwrap().owner, old);
         let one = vec![route("todo", "", &new)];
         table
-            .insert_instead(one, Conflict::Refuse, Some(&old))
+            .insert_replacing(one, Conflict::Refuse, Some(&old))
             .unwrap();
         table.forget(&old, Departure::Lost);
         assert_eq!(table.get("todo").unwrap().owner, new);

@@ -15,7 +15,7 @@ use common::Running;
 use futures_util::StreamExt;
 use pinion_access::{Grant, Mode, NewToken};
 use pinion_clip::{ClipState, Snapshot, Status};
-use pinion_hub::{Answers, Call, Endpoint};
+use pinion_hub::{Answers, Endpoint, HubCall};
 
 /// Answers for as long as somebody asks for more.
 #[derive(Debug, Default)]
@@ -45,7 +45,7 @@ impl Endpoint for Flood {
         }
     }
 
-    fn invoke(self: Arc<Self>, _: Call) -> Answers {
+    fn invoke(self: Arc<Self>, _: HubCall) -> Answers {
         self.going.fetch_add(1, SeqCst);
         let guard = Guard(Arc::clone(&self.going));
         let part = Bytes::from(format!("\"{}\"", "x".repeat(60_000)));

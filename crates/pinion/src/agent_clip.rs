@@ -35,7 +35,7 @@ use pinion_clip::logs::{Level, Origin};
 use pinion_clip::manifest::Manifest;
 use pinion_clip::{CallError, Snapshot};
 use pinion_config::Dirs;
-use pinion_hub::{Answers, Call, Endpoint, Hub, failed, with_whole_input};
+use pinion_hub::{Answers, Endpoint, Hub, HubCall, failed, with_whole_input};
 use pinion_status::{Code, Failure};
 use serde_json::{Value, json};
 
@@ -136,7 +136,7 @@ impl Endpoint for AgentClip {
         request::is_known(command)
     }
 
-    fn invoke(self: Arc<Self>, call: Call) -> Answers {
+    fn invoke(self: Arc<Self>, call: HubCall) -> Answers {
         if let Principal::Guest | Principal::Anonymous = call.caller {
             let message = "the agent works for those who show a token";
             let failure = Failure::new(Code::Unauthenticated, message);
@@ -148,7 +148,7 @@ impl Endpoint for AgentClip {
 
 impl AgentClip {
     /// Serves a call whose input is complete.
-    fn invoke_whole(self: Arc<Self>, call: Call) -> Answers {
+    fn invoke_whole(self: Arc<Self>, call: HubCall) -> Answers {
         match Request::read(&call.command, &call.input) {
             Err(failure) => failed(CallError::Answered(failure)),
             Ok(Request::Chat(chat)) => self.chat(call.caller, chat, call.deadline),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use croner::Cron;
 use jiff::{Timestamp, Zoned};
 use pinion_clip::logs::Level;
-use pinion_hub::Call;
+use pinion_hub::HubCall;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -110,7 +110,7 @@ impl Scheduler {
         };
         let id = schedule.id.clone();
         let input = Request::input(&schedule.input);
-        let mut call = Call::new(
+        let mut call = HubCall::new(
             schedule.caller(),
             schedule.command.clone(),
             input.to_owned(),

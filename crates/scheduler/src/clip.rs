@@ -9,7 +9,7 @@ use pinion_access::{Method, Principal};
 use pinion_clip::logs::{Level, Origin};
 use pinion_clip::manifest::Manifest;
 use pinion_clip::{CallError, Snapshot};
-use pinion_hub::{Answers, Call, Endpoint, Hub, failed, with_whole_input};
+use pinion_hub::{Answers, Endpoint, Hub, HubCall, failed, with_whole_input};
 use pinion_status::{Code, Failure};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -191,7 +191,7 @@ impl Scheduler {
             .ok_or_else(|| Failure::new(Code::Unavailable, "the hub is shutting down"))?;
         let route = hub.find(caller, Method::Invoke, &new.clip)?;
         let input = Request::input(&new.input).to_owned();
-        let call = Call::new(caller.clone(), new.command.as_str(), input);
+        let call = HubCall::new(caller.clone(), new.command.as_str(), input);
         route.endpoint.check(&call)?;
         let schedule = Schedule {
             id: new.id,
@@ -241,7 +241,7 @@ impl Endpoint for Scheduler {
         Snapshot::running(Arc::clone(&self.manifest))
     }
 
-    fn invoke(self: Arc<Self>, call: Call) -> Answers {
+    fn invoke(self: Arc<Self>, call: HubCall) -> Answers {
         if let Principal::Guest | Principal::Anonymous = call.caller {
             let message = format!("the {ALIAS} requires a token");
             let failure = Failure::new(Code::Unauthenticated, message);
@@ -253,7 +253,7 @@ impl Endpoint for Scheduler {
 
 impl Scheduler {
     /// Serves a call whose input is complete.
-    fn invoke_whole(self: Arc<Self>, call: Call) -> Answers {
+    fn invoke_whole(self: Arc<Self>, call: HubCall) -> Answers {
         let request = match Request::read(&call.command, &call.input) {
             Ok(request) => request,
             Err(failure) => return failed(CallError::Answered(failure)),

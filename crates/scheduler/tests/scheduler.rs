@@ -11,7 +11,7 @@ use pinion_access::{Mode as AccessMode, Principal, TokenId};
 use pinion_clip::manifest::{Manifest, Schedule};
 use pinion_clip::{CallError, ClipState, Programs, Snapshot, Status};
 use pinion_hub::{
-    Answers, Call, Conflict, Endpoint, Hub, Owner, Part, Route, Settings, answered, failed,
+    Answers, Conflict, Endpoint, Hub, HubCall, InputPart, Owner, Route, Settings, answered, failed,
 };
 use pinion_scheduler::{ALIAS, scheduler};
 use pinion_status::{Code, Failure};
@@ -44,7 +44,7 @@ impl Endpoint for Bell {
         }
     }
 
-    fn invoke(self: Arc<Self>, call: Call) -> Answers {
+    fn invoke(self: Arc<Self>, call: HubCall) -> Answers {
         let input = String::from_utf8(call.input.to_vec()).unwrap();
         let who = call.caller.to_string();
         self.rung
@@ -98,7 +98,7 @@ fn user(scope: &str) -> Principal {
 }
 
 async fn ask(hub: &Hub, caller: &Principal, command: &str, input: Value) -> Result<Value, Failure> {
-    let call = Call::new(caller.clone(), command, input.to_string());
+    let call = HubCall::new(caller.clone(), command, input.to_string());
     let answer = hub.ask(ALIAS, call).await?;
     Ok(serde_json::from_slice(&answer).unwrap())
 }
@@ -399,11 +399,11 @@ async fn an_input_in_parts_is_collected_and_checked() {
     put(&hub, "bell", None, Bell::default());
     let in_parts = |command: &str, input: Value| {
         let text = input.to_string();
-        let mut call = Call::new(Principal::Super, command, Bytes::new());
-        let parts: Vec<Result<Part, Failure>> = text
+        let mut call = HubCall::new(Principal::Super, command, Bytes::new());
+        let parts: Vec<Result<InputPart, Failure>> = text
             .as_bytes()
             .chunks(5)
-            .map(|part| Ok(Part::new(Bytes::copy_from_slice(part), false)))
+            .map(|part| Ok(InputPart::new(Bytes::copy_from_slice(part), false)))
             .collect();
         call.more = Some(Box::pin(futures_util::stream::iter(parts)));
         hub.ask(ALIAS, call)

@@ -70,7 +70,7 @@ async fn keys_are_found_where_the_issuer_says_or_where_they_usually_are() {
         .bearer(&signer.token(&claims(&server)))
         .await
         .unwrap_err();
-    assert!(why.contains("cannot be had"), "{why}");
+    assert!(why.contains("could not be fetched"), "{why}");
     assert_eq!(server.asked(), 0);
 }
 

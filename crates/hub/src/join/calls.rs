@@ -1,4 +1,4 @@
-//! Calls that come over a stream, and requests for files: all at a time, each a task of its own.
+//! Calls and file requests that arrive over a stream, each in its own task.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,8 +11,8 @@ use pinion_clip::CallError;
 use pinion_clip::data::DataOperation;
 use pinion_clip::web::WebRequest;
 use pinion_proto::Text;
-use pinion_proto::hub::hub_message::Payload as Heard;
-use pinion_proto::hub::provider_message::Payload as Said;
+use pinion_proto::hub::hub_message::Payload as FromHub;
+use pinion_proto::hub::provider_message::Payload as ToHub;
 use pinion_proto::hub::{
     DataCommand, DataResult, GetClipWebCommand, GetClipWebResult, InvokeCommand, InvokeInput,
     InvokeResult,
@@ -25,11 +25,11 @@ use tokio_util::sync::CancellationToken;
 use super::link::Outgoing;
 use super::offer::Offer;
 use crate::convert::{data_response, hub_error, text};
-use crate::endpoint::{Call, Endpoint, Input, Part};
+use crate::endpoint::{Endpoint, HubCall, Input, InputPart};
 use crate::limits::Limits;
 use crate::queue::Queue;
 
-/// The calls of one stream. They end with it.
+/// The calls of one stream. They are cancelled when this is dropped.
 #[derive(Debug)]
 pub(super) struct Calls {
     offer: Arc<dyn Offer>,
@@ -41,8 +41,8 @@ pub(super) struct Calls {
 #[derive(Debug)]
 struct Running {
     cancel: CancellationToken,
-    /// Takes further input, until that is complete.
-    feed: Option<mpsc::Sender<Result<Part, Failure>>>,
+    /// Accepts further input, until the input is complete.
+    feed: Option<mpsc::Sender<Result<InputPart, Failure>>>,
 }
 
 impl Drop for Calls {
@@ -71,27 +71,27 @@ impl Calls {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does what the hub asks for. Returns at once.
-    pub(super) fn hear(&self, heard: Heard) {
-        match heard {
-            Heard::InvokeCommand(command) => self.invoke(command),
-            Heard::InvokeInput(input) => self.feed(input),
-            Heard::InvokeCancel(cancel) => {
+    /// Starts the work for a message of the hub. Returns at once.
+    pub(super) fn handle(&self, message: FromHub) {
+        match message {
+            FromHub::InvokeCommand(command) => self.invoke(command),
+            FromHub::InvokeInput(input) => self.feed(input),
+            FromHub::InvokeCancel(cancel) => {
                 if let Some(running) = self.running().remove(&cancel.request_id) {
                     running.cancel.cancel();
                 }
             }
-            Heard::GetClipWebCommand(command) => {
+            FromHub::GetClipWebCommand(command) => {
                 let found = self.find(&command.clip_name);
                 let id = command.request_id.clone();
                 self.start(id, None, |_| web(found, command));
             }
-            Heard::DataCommand(command) => {
+            FromHub::DataCommand(command) => {
                 let found = self.find(&command.clip_name);
                 let id = command.request_id.clone();
                 self.start(id, None, |_| data(found, command));
             }
-            Heard::RegisterResponse(_) | Heard::Pong(_) | Heard::ProviderHello(_) => {}
+            FromHub::RegisterResponse(_) | FromHub::Pong(_) | FromHub::ProviderHello(_) => {}
         }
     }
 
@@ -107,10 +107,10 @@ impl Calls {
     fn start<F>(
         &self,
         id: Text,
-        feed: Option<mpsc::Sender<Result<Part, Failure>>>,
+        feed: Option<mpsc::Sender<Result<InputPart, Failure>>>,
         work: impl FnOnce(Arc<Queue<Outgoing>>) -> F,
     ) where
-        F: Future<Output = Said> + Send + 'static,
+        F: Future<Output = ToHub> + Send + 'static,
     {
         let cancel = CancellationToken::new();
         {
@@ -125,9 +125,9 @@ impl Calls {
         let work = work(queue.clone());
         tokio::spawn(async move {
             let answering = async {
-                let said = work.await;
-                let size = size_of(&said);
-                queue.put(said.into(), size).await;
+                let reply = work.await;
+                let size = queue_size(&reply);
+                queue.put(reply.into(), size).await;
             };
             tokio::select! {
                 () = cancel.cancelled() => {}
@@ -145,23 +145,22 @@ impl Calls {
             if command.command.trim().is_empty() {
                 Err(Failure::invalid("command is required"))
             } else if self.running().len() >= most {
-                let message = format!("there are {most} calls already");
+                let message = format!("{most} calls are running already; try again later");
                 Err(Failure::new(Code::ResourceExhausted, message))
             } else {
                 Ok(endpoint)
             }
         });
-        let (feed, more) = match command.open_input {
-            false => (None, None),
-            true => {
-                let (feed, input) = mpsc::channel(self.limits.chunks);
-                let next = |mut input: mpsc::Receiver<_>| async move {
-                    let part = input.recv().await?;
-                    Some((part, input))
-                };
-                let more: Input = Box::pin(stream::unfold(input, next));
-                (Some(feed), Some(more))
-            }
+        let (feed, more) = if command.open_input {
+            let (feed, input) = mpsc::channel(self.limits.chunks);
+            let next = |mut input: mpsc::Receiver<_>| async move {
+                let part = input.recv().await?;
+                Some((part, input))
+            };
+            let more: Input = Box::pin(stream::unfold(input, next));
+            (Some(feed), Some(more))
+        } else {
+            (None, None)
         };
         self.start(id, feed, |queue| answer(queue, found, command, more));
     }
@@ -174,36 +173,37 @@ impl Calls {
         let Some(feed) = &call.feed else {
             return;
         };
-        let fed = match input.data.is_empty() {
-            true => Ok(()),
-            false => feed.try_send(Ok(Part::new(input.data, input.done))),
+        let fed = if input.data.is_empty() {
+            Ok(())
+        } else {
+            feed.try_send(Ok(InputPart::new(input.data, input.done)))
         };
         if matches!(fed, Err(mpsc::error::TrySendError::Full(_))) {
-            // Waiting for this call would be waiting for all of them.
+            // Waiting for this call would delay all the others.
             call.cancel.cancel();
             running.remove(&input.request_id);
             drop(running);
-            let message = "input comes faster than the clip takes it";
+            let message = "input arrives faster than the clip reads it";
             let failure = Failure::new(Code::ResourceExhausted, message);
-            let said = result(input.request_id, Bytes::new(), Some(&failure), true);
-            self.queue.push(said.into());
+            let reply = result(input.request_id, Bytes::new(), Some(&failure), true);
+            self.queue.push(reply.into());
         } else if input.done {
             call.feed = None;
         }
     }
 }
 
-fn size_of(said: &Said) -> usize {
-    256 + match said {
-        Said::InvokeResult(result) => result.output.len(),
-        Said::GetClipWebResult(result) => result.content.len(),
-        Said::DataResult(result) => result.content.len(),
+fn queue_size(reply: &ToHub) -> usize {
+    256 + match reply {
+        ToHub::InvokeResult(result) => result.output.len(),
+        ToHub::GetClipWebResult(result) => result.content.len(),
+        ToHub::DataResult(result) => result.content.len(),
         _ => 0,
     }
 }
 
-fn result(id: Text, output: Bytes, failure: Option<&Failure>, done: bool) -> Said {
-    Said::InvokeResult(InvokeResult {
+fn result(id: Text, output: Bytes, failure: Option<&Failure>, done: bool) -> ToHub {
+    ToHub::InvokeResult(InvokeResult {
         request_id: id,
         output,
         error: failure.map(hub_error),
@@ -211,24 +211,25 @@ fn result(id: Text, output: Bytes, failure: Option<&Failure>, done: bool) -> Sai
     })
 }
 
-/// Calls a clip and passes its outputs on; gives the last message of the answer.
+/// Calls a clip and sends its outputs. Returns the last message of the answer.
 async fn answer(
     queue: Arc<Queue<Outgoing>>,
     found: Result<Arc<dyn Endpoint>, Failure>,
     command: InvokeCommand,
     more: Option<Input>,
-) -> Said {
+) -> ToHub {
     let id = command.request_id;
     let endpoint = match found {
         Ok(endpoint) => endpoint,
         Err(failure) => return result(id, Bytes::new(), Some(&failure), true),
     };
-    let input = match command.input.is_empty() && more.is_none() {
-        true => Bytes::from_static(b"{}"),
-        false => command.input,
+    let input = if command.input.is_empty() && more.is_none() {
+        Bytes::from_static(b"{}")
+    } else {
+        command.input
     };
-    // Who calls is known to the other hub, which lets them.
-    let mut call = Call::new(Principal::Guest, command.command.trim(), input);
+    // The other hub has authenticated the caller and permitted the call.
+    let mut call = HubCall::new(Principal::Guest, command.command.trim(), input);
     call.more = more;
     call.secret = Some(command.clip_token.to_string()).filter(|secret| !secret.is_empty());
     call.deadline = u64::try_from(command.timeout_ms)
@@ -249,13 +250,13 @@ async fn answer(
             }
             Some(Ok(output)) => output,
         };
-        // The last part of an answer is told as such if that is known.
+        // The last part of an answer is marked as such if the end is known already.
         let following = answers.next().now_or_never();
         if let Some(None) = following {
             return result(id, output, None, true);
         }
         let part = result(id.clone(), output, None, false);
-        let size = size_of(&part);
+        let size = queue_size(&part);
         queue.put(part.into(), size).await;
         next = match following {
             Some(item) => item,
@@ -264,7 +265,7 @@ async fn answer(
     }
 }
 
-async fn web(found: Result<Arc<dyn Endpoint>, Failure>, command: GetClipWebCommand) -> Said {
+async fn web(found: Result<Arc<dyn Endpoint>, Failure>, command: GetClipWebCommand) -> ToHub {
     let request = WebRequest {
         path: command.path.to_string(),
         if_none_match: command.if_none_match.to_string(),
@@ -289,10 +290,10 @@ async fn web(found: Result<Arc<dyn Endpoint>, Failure>, command: GetClipWebComma
         }
         Err(failure) => answer.error = Some(hub_error(&failure)),
     }
-    Said::GetClipWebResult(answer)
+    ToHub::GetClipWebResult(answer)
 }
 
-async fn data(found: Result<Arc<dyn Endpoint>, Failure>, command: DataCommand) -> Said {
+async fn data(found: Result<Arc<dyn Endpoint>, Failure>, command: DataCommand) -> ToHub {
     let operation = match command.operation.trim() {
         "" | "read" => Ok(DataOperation::Read),
         "write" => Ok(DataOperation::Write {
@@ -303,7 +304,9 @@ async fn data(found: Result<Arc<dyn Endpoint>, Failure>, command: DataCommand) -
         "delete" => Ok(DataOperation::Delete),
         "stat" => Ok(DataOperation::Stat),
         other => {
-            let message = format!("there is no operation \"{other}\" on files");
+            let message = format!(
+                "unknown file operation \"{other}\"; use read, write, list, delete or stat"
+            );
             Err(Failure::invalid(message))
         }
     };
@@ -312,7 +315,7 @@ async fn data(found: Result<Arc<dyn Endpoint>, Failure>, command: DataCommand) -
         (Err(failure), _) | (_, Err(failure)) => Err(failure),
     };
     let answer = data_response(answer);
-    Said::DataResult(DataResult {
+    ToHub::DataResult(DataResult {
         request_id: command.request_id,
         content: answer.content,
         uri: answer.uri,

@@ -1,4 +1,4 @@
-//! One stream on which our clips are offered, from the first message to the last.
+//! One provider stream to the other hub, from the registration to the last message.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use pinion_clip::Snapshot;
 use pinion_clip::logs::{ClipLog, Level};
 use pinion_connect::{Receiver, Sender};
-use pinion_proto::hub::hub_message::Payload as Heard;
-use pinion_proto::hub::provider_message::Payload as Said;
+use pinion_proto::hub::hub_message::Payload as FromHub;
+use pinion_proto::hub::provider_message::Payload as ToHub;
 use pinion_proto::hub::{
     ClipAdded, ClipRemoved, ClipStatusChanged, Heartbeat, HubMessage, ProviderMessage,
     RegisterRequest,
@@ -21,53 +21,55 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::calls::Calls;
 use super::logs::Readers;
-use super::{FAREWELL, JoinState, Lost, Shared, broken, classify, method};
+use super::{JoinContext, JoinState, LEAVE_TIMEOUT, StreamEnd, broken, classify, method};
 use crate::convert::{clip_registration, status, text};
 use crate::endpoint::Endpoint;
 use crate::limits::Limits;
 use crate::queue::Queue;
 
-/// Messages kept that come before the answer to the registration.
-const EARLY: usize = 1024;
+/// The most messages that are stored before the answer to the registration.
+const MAX_EARLY_MESSAGES: usize = 1024;
 
-/// A message on its way, and who wants to know that it is.
+/// A message to the other hub, and a channel that reports when it was sent.
 #[derive(Debug)]
 pub(super) struct Outgoing {
-    said: Said,
+    payload: ToHub,
     sent: Option<oneshot::Sender<()>>,
 }
 
-impl From<Said> for Outgoing {
-    fn from(said: Said) -> Self {
-        Self { said, sent: None }
+impl From<ToHub> for Outgoing {
+    fn from(payload: ToHub) -> Self {
+        Self {
+            payload,
+            sent: None,
+        }
     }
 }
 
-/// Something the other hub is to be told of a clip, because it asked for it.
+/// A change of a clip that the other hub requested and must be informed of.
 #[derive(Debug)]
-pub(super) struct Announce {
+pub(super) struct Announcement {
     pub(super) alias: String,
     pub(super) request: String,
-    pub(super) news: News,
-    /// Told when the message is on its way.
+    pub(super) change: ClipChange,
+    /// Notified when the message was sent.
     pub(super) sent: oneshot::Sender<()>,
 }
 
-/// What there is to tell of a clip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum News {
+pub(super) enum ClipChange {
     Installed,
     Removed,
 }
 
-/// Offers our clips once, until that ends.
-pub(super) async fn attend(shared: &Arc<Shared>) -> Lost {
-    let attending = async {
+/// Opens the stream once and offers the clips until it ends.
+pub(super) async fn run_stream(shared: &Arc<JoinContext>) -> StreamEnd {
+    let running = async {
         let mut link = match open(shared).await {
             Ok(link) => link,
             Err(lost) => return lost,
         };
-        shared.say(
+        shared.write_log(
             Level::Info,
             &format!(
                 "joined to {} as \"{}\" with {} clips",
@@ -80,38 +82,38 @@ pub(super) async fn attend(shared: &Arc<Shared>) -> Lost {
         let lost = link.run(shared).await;
         shared.set_announcer(None);
         match lost {
-            Lost::Left => link.farewell(shared).await,
+            StreamEnd::Left => link.leave(shared).await,
             lost => lost,
         }
     };
-    attending.await
+    running.await
 }
 
 struct Link {
     sender: Sender<ProviderMessage>,
     receiver: Receiver<HubMessage>,
-    offered: Offered,
+    offered: AnnouncedClips,
     changes: watch::Receiver<u64>,
-    /// What came before the answer to the registration: other hubs may call at once.
-    early: Vec<Heard>,
+    /// Messages that arrived before the answer to the registration: some hubs send calls at once.
+    early: Vec<FromHub>,
 }
 
-async fn open(shared: &Arc<Shared>) -> Result<Link, Lost> {
+async fn open(shared: &Arc<JoinContext>) -> Result<Link, StreamEnd> {
     let client = shared.options.client().map_err(classify)?;
     let opening = async {
         let stream = client.bidi(&method("ProviderStream"), None).await;
         let (mut sender, mut receiver) = stream.map_err(classify)?;
-        // Looked at before the clips are, so that no change is missed.
+        // Subscribed before the clips are read, so that no change is missed.
         let mut changes = shared.offer.changes();
         changes.borrow_and_update();
-        let offered = Offered::new(shared.offer.clips());
+        let offered = AnnouncedClips::new(shared.offer.clips());
         let register = RegisterRequest {
             provider_name: text(&shared.options.name),
             clips: offered.registrations(),
         };
-        let sent = sender.send(&message(Said::Register(register))).await;
+        let sent = sender.send(&message(ToHub::Register(register))).await;
         if let Err(failure) = sent {
-            // The other side says why, if it still can.
+            // The other hub's own reason is better than the failure to send, if it can still be read.
             let why = receiver.next().await.err();
             return Err(classify(why.unwrap_or(failure)));
         }
@@ -125,9 +127,9 @@ async fn open(shared: &Arc<Shared>) -> Result<Link, Lost> {
         })
     };
     tokio::select! {
-        () = shared.left.cancelled() => Err(Lost::Left),
-        opened = tokio::time::timeout(2 * shared.limits.first_message, opening) => {
-            opened.unwrap_or_else(|_| Err(Lost::Unreached(Failure::new(
+        () = shared.left.cancelled() => Err(StreamEnd::Left),
+        opened = tokio::time::timeout(2 * shared.limits.first_message_timeout, opening) => {
+            opened.unwrap_or_else(|_| Err(StreamEnd::Unreached(Failure::new(
                 Code::DeadlineExceeded,
                 "the hub did not answer the registration in time",
             ))))
@@ -135,23 +137,23 @@ async fn open(shared: &Arc<Shared>) -> Result<Link, Lost> {
     }
 }
 
-/// Waits for the answer to a registration; tells what came before it.
-async fn registered(receiver: &mut Receiver<HubMessage>) -> Result<Vec<Heard>, Lost> {
+/// Waits for the answer to the registration. Returns the messages that arrived before it.
+async fn registered(receiver: &mut Receiver<HubMessage>) -> Result<Vec<FromHub>, StreamEnd> {
     let mut early = Vec::new();
     loop {
         let next: Option<HubMessage> = receiver.next().await.map_err(classify)?;
         match next.map(|message| message.payload) {
-            Some(Some(Heard::RegisterResponse(answer))) if answer.accepted => return Ok(early),
-            Some(Some(Heard::RegisterResponse(answer))) => {
-                let message = format!("the hub refuses: {}", answer.message);
-                return Err(Lost::Refused(Failure::new(
+            Some(Some(FromHub::RegisterResponse(answer))) if answer.accepted => return Ok(early),
+            Some(Some(FromHub::RegisterResponse(answer))) => {
+                let message = format!("the hub refused the registration: {}", answer.message);
+                return Err(StreamEnd::Refused(Failure::new(
                     Code::FailedPrecondition,
                     message,
                 )));
             }
-            Some(Some(heard)) if early.len() < EARLY => early.push(heard),
+            Some(Some(message)) if early.len() < MAX_EARLY_MESSAGES => early.push(message),
             Some(_) => {}
-            None => return Err(Lost::Unreached(ended())),
+            None => return Err(StreamEnd::Unreached(ended())),
         }
     }
 }
@@ -160,47 +162,47 @@ fn ended() -> Failure {
     Failure::new(Code::Unavailable, "the hub has ended the stream")
 }
 
-fn message(said: Said) -> ProviderMessage {
+fn message(payload: ToHub) -> ProviderMessage {
     ProviderMessage {
-        payload: Some(said),
+        payload: Some(payload),
     }
 }
 
 impl Link {
-    async fn run(&mut self, shared: &Arc<Shared>) -> Lost {
+    async fn run(&mut self, shared: &Arc<JoinContext>) -> StreamEnd {
         let limits = &shared.limits;
         let queue = Arc::new(Queue::new(limits));
         let (announce, requests) = mpsc::channel(16);
         shared.set_announcer(Some(announce));
         let calls = Calls::new(shared.offer.clone(), queue.clone(), limits.clone());
-        for heard in self.early.drain(..) {
-            calls.hear(heard);
+        for message in self.early.drain(..) {
+            calls.handle(message);
         }
         tokio::select! {
-            () = shared.left.cancelled() => Lost::Left,
+            () = shared.left.cancelled() => StreamEnd::Left,
             failure = write(&queue, &mut self.sender) => broken(failure),
             failure = read(&mut self.receiver, &calls, limits) => broken(failure),
-            () = greet(&queue, limits) => Lost::Left,
-            failure = self.offered.tell(shared, &mut self.changes, requests, &queue) => broken(failure),
+            () = send_pings(&queue, limits) => StreamEnd::Left,
+            failure = self.offered.send_changes(shared, &mut self.changes, requests, &queue) => broken(failure),
         }
     }
 
-    /// Takes all clips back and says that this is all.
-    async fn farewell(self, shared: &Shared) -> Lost {
+    /// Withdraws all clips and closes the stream.
+    async fn leave(self, shared: &JoinContext) -> StreamEnd {
         let Self {
             mut sender,
             mut receiver,
             offered,
             ..
         } = self;
-        let parting = async {
+        let leaving = async {
             for alias in offered.clips.keys() {
                 let removed = ClipRemoved {
                     name: text(alias),
                     ..ClipRemoved::default()
                 };
                 if sender
-                    .send(&message(Said::ClipRemoved(removed)))
+                    .send(&message(ToHub::ClipRemoved(removed)))
                     .await
                     .is_err()
                 {
@@ -210,16 +212,16 @@ impl Link {
             sender.finish();
             while let Ok(Some(_)) = receiver.next().await {}
         };
-        let _ = tokio::time::timeout(FAREWELL, parting).await;
+        let _ = tokio::time::timeout(LEAVE_TIMEOUT, leaving).await;
         let url = &shared.options.url;
-        shared.say(Level::Info, &format!("left {url}"));
-        Lost::Left
+        shared.write_log(Level::Info, &format!("left {url}"));
+        StreamEnd::Left
     }
 }
 
 async fn write(queue: &Queue<Outgoing>, sender: &mut Sender<ProviderMessage>) -> Failure {
     while let Some(outgoing) = queue.take().await {
-        if let Err(failure) = sender.send(&message(outgoing.said)).await {
+        if let Err(failure) = sender.send(&message(outgoing.payload)).await {
             return failure;
         }
         if let Some(sent) = outgoing.sent {
@@ -229,30 +231,33 @@ async fn write(queue: &Queue<Outgoing>, sender: &mut Sender<ProviderMessage>) ->
     ended()
 }
 
-/// Listens to the hub; never waits for anything but it.
+/// Reads messages of the hub. Handling them never waits, so that no message delays the next.
 async fn read(receiver: &mut Receiver<HubMessage>, calls: &Arc<Calls>, limits: &Limits) -> Failure {
     loop {
-        let next = match tokio::time::timeout(limits.dead, receiver.next()).await {
+        let next = match tokio::time::timeout(limits.ping_timeout, receiver.next()).await {
             Ok(Ok(Some(next))) => next,
             Ok(Ok(None)) => return ended(),
             Ok(Err(failure)) => return failure,
             Err(_) => {
-                let message = format!("the hub has said nothing for {} s", limits.dead.as_secs());
+                let message = format!(
+                    "no message from the hub for {} s",
+                    limits.ping_timeout.as_secs()
+                );
                 return Failure::new(Code::Unavailable, message);
             }
         };
-        if let Some(heard) = next.payload {
-            calls.hear(heard);
+        if let Some(message) = next.payload {
+            calls.handle(message);
         }
     }
 }
 
-/// Greets the hub, which is expected to greet back.
-async fn greet(queue: &Queue<Outgoing>, limits: &Limits) {
+/// Sends pings, which the hub answers.
+async fn send_pings(queue: &Queue<Outgoing>, limits: &Limits) {
     loop {
-        tokio::time::sleep(limits.ping).await;
+        tokio::time::sleep(limits.ping_interval).await;
         let sent_at_unix_ms = Timestamp::now().as_millisecond();
-        let ping = Said::Ping(Heartbeat { sent_at_unix_ms });
+        let ping = ToHub::Ping(Heartbeat { sent_at_unix_ms });
         if !queue.put(ping.into(), 0).await {
             return;
         }
@@ -261,14 +266,14 @@ async fn greet(queue: &Queue<Outgoing>, limits: &Limits) {
 
 type Changed = BoxFuture<'static, Option<(String, watch::Receiver<Snapshot>)>>;
 
-/// What the other hub knows of our clips.
-struct Offered {
-    clips: BTreeMap<String, Known>,
-    /// Told when one of them changes.
+/// The clips that the other hub has been informed of.
+struct AnnouncedClips {
+    clips: BTreeMap<String, AnnouncedClip>,
+    /// Completes when one of them changes.
     watched: FuturesUnordered<Changed>,
 }
 
-struct Known {
+struct AnnouncedClip {
     endpoint: Arc<dyn Endpoint>,
     snapshot: Snapshot,
 }
@@ -280,14 +285,14 @@ fn changed(alias: String, mut watch: watch::Receiver<Snapshot>) -> Changed {
     })
 }
 
-impl Offered {
+impl AnnouncedClips {
     fn new(clips: BTreeMap<String, Arc<dyn Endpoint>>) -> Self {
         let mut offered = Self {
             clips: BTreeMap::new(),
             watched: FuturesUnordered::new(),
         };
         for (alias, endpoint) in clips {
-            offered.know(alias, endpoint);
+            offered.add(alias, endpoint);
         }
         offered
     }
@@ -296,13 +301,14 @@ impl Offered {
         self.clips.len()
     }
 
-    fn know(&mut self, alias: String, endpoint: Arc<dyn Endpoint>) {
+    fn add(&mut self, alias: String, endpoint: Arc<dyn Endpoint>) {
         if let Some(mut watch) = endpoint.watch() {
             watch.mark_unchanged();
             self.watched.push(changed(alias.clone(), watch));
         }
         let snapshot = endpoint.snapshot();
-        self.clips.insert(alias, Known { endpoint, snapshot });
+        self.clips
+            .insert(alias, AnnouncedClip { endpoint, snapshot });
     }
 
     fn registrations(&self) -> Vec<pinion_proto::hub::ClipRegistration> {
@@ -314,18 +320,18 @@ impl Offered {
             .collect()
     }
 
-    fn added(&self, alias: &str, request: &str) -> Option<Said> {
+    fn added(&self, alias: &str, request: &str) -> Option<ToHub> {
         let known = self.clips.get(alias)?;
         let clip = clip_registration(alias, &known.snapshot, known.endpoint.is_guarded());
-        Some(Said::ClipAdded(ClipAdded {
+        Some(ToHub::ClipAdded(ClipAdded {
             clip: Some(clip),
             request_id: text(request),
         }))
     }
 
-    fn status(&self, alias: &str) -> Option<Said> {
+    fn status(&self, alias: &str) -> Option<ToHub> {
         let status_now = &self.clips.get(alias)?.snapshot.status;
-        Some(Said::ClipStatusChanged(ClipStatusChanged {
+        Some(ToHub::ClipStatusChanged(ClipStatusChanged {
             name: text(alias),
             status: status(status_now),
             message: text(&status_now.message),
@@ -338,77 +344,77 @@ impl Offered {
             .collect()
     }
 
-    /// Tells the other hub of everything that changes.
-    async fn tell(
+    /// Sends the other hub every change of the clips.
+    async fn send_changes(
         &mut self,
-        shared: &Shared,
+        shared: &JoinContext,
         changes: &mut watch::Receiver<u64>,
-        mut requests: mpsc::Receiver<Announce>,
+        mut requests: mpsc::Receiver<Announcement>,
         queue: &Arc<Queue<Outgoing>>,
     ) -> Failure {
         let mut readers = Readers::new(queue.clone());
         let all: Vec<String> = self.clips.keys().cloned().collect();
-        let mut news: Vec<Outgoing> = all
+        let mut updates: Vec<Outgoing> = all
             .iter()
             .filter_map(|alias| self.status(alias).map(Outgoing::from))
             .collect();
         loop {
-            for outgoing in news.drain(..) {
+            for outgoing in updates.drain(..) {
                 if !queue.put(outgoing, 1024).await {
                     return ended();
                 }
             }
             readers.follow(self.logs());
             tokio::select! {
-                Some(request) = requests.recv() => news.extend(self.answer(shared, request)),
+                Some(request) = requests.recv() => updates.extend(self.answer(shared, request)),
                 Some(change) = self.watched.next(), if !self.watched.is_empty() => {
                     if let Some((alias, watch)) = change {
-                        news.extend(self.changed(alias, watch));
+                        updates.extend(self.changed(alias, watch));
                     }
                 }
                 changed = changes.changed() => {
                     if changed.is_err() {
-                        return Failure::new(Code::Unavailable, "the clips are gone");
+                        return Failure::new(Code::Unavailable, "the list of offered clips was closed");
                     }
-                    news.extend(self.compare(shared));
+                    updates.extend(self.compare(shared));
                 }
             }
         }
     }
 
-    /// Something was done because the other hub asked for it.
-    fn answer(&mut self, shared: &Shared, request: Announce) -> Vec<Outgoing> {
-        let Announce {
+    /// Returns the message about a change that the other hub requested.
+    fn answer(&mut self, shared: &JoinContext, request: Announcement) -> Vec<Outgoing> {
+        let Announcement {
             alias,
             request,
-            news,
+            change,
             sent,
         } = request;
-        let said = match (news, shared.offer.get(&alias)) {
-            (News::Installed, Some(endpoint)) => {
-                self.know(alias.clone(), endpoint);
+        let payload = match (change, shared.offer.get(&alias)) {
+            (ClipChange::Installed, Some(endpoint)) => {
+                self.add(alias.clone(), endpoint);
                 self.added(&alias, &request)
             }
             _ => {
                 self.clips.remove(&alias);
-                Some(Said::ClipRemoved(ClipRemoved {
+                Some(ToHub::ClipRemoved(ClipRemoved {
                     name: text(&alias),
                     request_id: text(&request),
                 }))
             }
         };
-        let outgoing = said.map(|said| Outgoing {
-            said,
+        let outgoing = payload.map(|payload| Outgoing {
+            payload,
             sent: Some(sent),
         });
         outgoing.into_iter().collect()
     }
 
-    /// A clip stands otherwise than before, or says something else about itself.
+    /// Returns the message about a new status or manifest of a clip.
     fn changed(&mut self, alias: String, mut watch: watch::Receiver<Snapshot>) -> Option<Outgoing> {
         let snapshot = watch.borrow_and_update().clone();
         let known = self.clips.get_mut(&alias)?;
-        // The one that is watched may have been replaced since.
+        // The clip that was watched may have been replaced since.
         let current = known.endpoint.watch();
         if !current.is_some_and(|current| current.same_channel(&watch)) {
             return None;
@@ -416,17 +422,18 @@ impl Offered {
         let same = *known.snapshot.manifest == *snapshot.manifest;
         known.snapshot = snapshot;
         self.watched.push(changed(alias.clone(), watch));
-        let said = match same {
-            true => self.status(&alias),
-            false => self.added(&alias, ""),
+        let payload = if same {
+            self.status(&alias)
+        } else {
+            self.added(&alias, "")
         };
-        said.map(Outgoing::from)
+        payload.map(Outgoing::from)
     }
 
-    /// Clips may have come or gone.
-    fn compare(&mut self, shared: &Shared) -> Vec<Outgoing> {
+    /// Returns the messages about added, replaced and removed clips.
+    fn compare(&mut self, shared: &JoinContext) -> Vec<Outgoing> {
         let now = shared.offer.clips();
-        let mut news = Vec::new();
+        let mut updates = Vec::new();
         let gone: Vec<String> = self
             .clips
             .keys()
@@ -435,7 +442,7 @@ impl Offered {
             .collect();
         for alias in gone {
             self.clips.remove(&alias);
-            news.push(Said::ClipRemoved(ClipRemoved {
+            updates.push(ToHub::ClipRemoved(ClipRemoved {
                 name: alias.into(),
                 ..ClipRemoved::default()
             }));
@@ -445,10 +452,10 @@ impl Offered {
             if known.is_some_and(|known| Arc::ptr_eq(&known.endpoint, &endpoint)) {
                 continue;
             }
-            self.know(alias.clone(), endpoint);
-            news.extend(self.added(&alias, ""));
-            news.extend(self.status(&alias));
+            self.add(alias.clone(), endpoint);
+            updates.extend(self.added(&alias, ""));
+            updates.extend(self.status(&alias));
         }
-        news.into_iter().map(Outgoing::from).collect()
+        updates.into_iter().map(Outgoing::from).collect()
     }
 }

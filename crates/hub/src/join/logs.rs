@@ -1,6 +1,7 @@
-//! What our clips say from now on, passed to the hub they are offered to.
+//! Forwarding new log lines of the offered clips to the other hub.
 //!
-//! Answers go first: a line for which there is no room to spare is left out, and the next one that goes is preceded by how many were.
+//! Answers have precedence: a line is dropped while less than half of the queue is free, and the next line that is sent
+//! is preceded by the number of dropped lines.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,14 +9,14 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use pinion_clip::logs::{ClipLog, Followed, Level};
 use pinion_proto::hub::ProviderLog;
-use pinion_proto::hub::provider_message::Payload as Said;
+use pinion_proto::hub::provider_message::Payload as ToHub;
 use tokio::task::AbortHandle;
 
 use super::link::Outgoing;
 use crate::convert::text;
 use crate::queue::Queue;
 
-/// Those who read along. They end with it.
+/// The tasks that read the logs. They end when this is dropped.
 #[derive(Debug)]
 pub(super) struct Readers {
     queue: Arc<Queue<Outgoing>>,
@@ -42,7 +43,7 @@ impl Readers {
         }
     }
 
-    /// Reads these logs, each under the alias of its clip, and no others.
+    /// Reads these logs, by the aliases of their clips, and stops reading all others.
     pub(super) fn follow(&mut self, logs: BTreeMap<&str, Arc<ClipLog>>) {
         self.readers.retain(|alias, reader| {
             let log = logs.get(alias.as_str());
@@ -61,36 +62,38 @@ impl Readers {
 
 async fn read(alias: String, log: Arc<ClipLog>, queue: Arc<Queue<Outgoing>>) {
     let mut follower = log.follow(0);
-    let mut left_out = 0;
+    let mut dropped = 0;
     while let Some(followed) = follower.next().await {
         let entry = match followed {
             Followed::Line(entry) => entry,
             Followed::Missed(count) => {
-                left_out += count;
+                dropped += count;
                 continue;
             }
         };
         if !queue.has_room_to_spare() {
-            left_out += 1;
+            dropped += 1;
             continue;
         }
-        if left_out > 0 {
-            let message = format!("{left_out} lines came faster than they were passed on");
+        if dropped > 0 {
+            let message = format!(
+                "{dropped} lines were dropped because they arrived faster than they could be sent"
+            );
             let now = Timestamp::now().as_millisecond();
             queue.push(line(&alias, Level::Warn, &message, now));
-            left_out = 0;
+            dropped = 0;
         }
         let time = entry.time.as_millisecond();
-        let said = line(&alias, entry.level, &entry.message, time);
-        // There was room just now; who was faster has the better right to it.
-        if queue.offer(said, entry.message.len()).is_err() {
-            left_out += 1;
+        let message_line = line(&alias, entry.level, &entry.message, time);
+        // There was room just now, but another sender may have used it.
+        if queue.offer(message_line, entry.message.len()).is_err() {
+            dropped += 1;
         }
     }
 }
 
 fn line(alias: &str, level: Level, message: &str, time: i64) -> Outgoing {
-    Outgoing::from(Said::Log(ProviderLog {
+    Outgoing::from(ToHub::Log(ProviderLog {
         alias: text(alias),
         level: level.name().into(),
         message: text(message),

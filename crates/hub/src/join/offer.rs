@@ -1,4 +1,4 @@
-//! What is offered to a hub that is joined.
+//! The clips that are offered to a hub that is joined.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,20 +15,19 @@ use crate::endpoint::Endpoint;
 use crate::runtime::Runtime;
 use crate::table::{Owner, Route};
 
-/// Clips that are offered to another hub.
+/// A changing set of clips that are offered to another hub.
 pub trait Offer: fmt::Debug + Send + Sync + 'static {
-    /// All of them, by alias.
+    /// Returns all clips, by alias.
     fn clips(&self) -> BTreeMap<String, Arc<dyn Endpoint>>;
 
-    /// The one of this alias.
     fn get(&self, alias: &str) -> Option<Arc<dyn Endpoint>> {
         self.clips().remove(alias)
     }
 
-    /// Told when one is added, replaced or removed.
+    /// Returns a receiver that changes when a clip is added, replaced or removed.
     fn changes(&self) -> watch::Receiver<u64>;
 
-    /// Installs a clip, under an alias of our choice if none is given; tells the alias.
+    /// Installs a clip and returns its alias, which the offer chooses if `alias` is empty.
     fn install<'a>(
         &'a self,
         alias: &'a str,
@@ -39,7 +38,7 @@ pub trait Offer: fmt::Debug + Send + Sync + 'static {
         Box::pin(async { Err(cannot()) })
     }
 
-    /// Removes a clip, with its data if so wished.
+    /// Removes a clip; `purge` decides whether its data is deleted too.
     fn remove<'a>(&'a self, alias: &'a str, purge: Purge) -> BoxFuture<'a, Result<(), Failure>> {
         let _ = (alias, purge);
         Box::pin(async { Err(cannot()) })
@@ -47,7 +46,7 @@ pub trait Offer: fmt::Debug + Send + Sync + 'static {
 }
 
 fn cannot() -> Failure {
-    Failure::new(Code::Unimplemented, "nothing can be installed here")
+    Failure::new(Code::Unimplemented, "this program does not install clips")
 }
 
 impl Offer for Runtime {
@@ -73,7 +72,7 @@ impl Offer for Runtime {
         secret: &'a str,
     ) -> BoxFuture<'a, Result<String, Failure>> {
         Box::pin(async move {
-            // Asked for by name, what is there is upgraded.
+            // A requested alias that is in use is upgraded.
             let taken = |wanted: &str| alias.is_empty() && Self::get(self, wanted).is_some();
             let alias = alias::choose(Some(alias), source, taken)?;
             Self::install(self, &alias, source, secret, "").await?;
@@ -86,19 +85,20 @@ impl Offer for Runtime {
     }
 }
 
-/// Which of its clips a hub shows to another.
+/// The clips of a hub that it offers to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shown {
-    /// Those installed here.
+pub enum OfferedClips {
+    /// Clips installed here.
     Installed,
-    /// Also parts of this program and clips of providers, but not of providers that are hubs themselves: what they pass on would
-    /// go in circles.
+    /// Also parts of this program and clips of providers, except of providers that are hubs, whose clips could
+    /// otherwise travel in circles.
     All,
 }
 
 impl Hub {
-    /// What this hub has to offer to another. Only clips without an owner, or of the local user, are shown.
-    pub fn offer(self: &Arc<Self>, shown: Shown) -> Arc<dyn Offer> {
+    /// Returns the clips that this hub offers to another. Only clips that everyone may see or that the local user owns
+    /// are included.
+    pub fn offer(self: &Arc<Self>, shown: OfferedClips) -> Arc<dyn Offer> {
         Arc::new(HubOffer {
             hub: self.clone(),
             shown,
@@ -108,7 +108,7 @@ impl Hub {
 
 struct HubOffer {
     hub: Arc<Hub>,
-    shown: Shown,
+    shown: OfferedClips,
 }
 
 impl fmt::Debug for HubOffer {
@@ -122,12 +122,12 @@ impl fmt::Debug for HubOffer {
 
 impl HubOffer {
     fn shows(&self, route: &Route) -> bool {
-        // Whoever has a scope here is known to this hub and not to another.
+        // The other hub does not have this hub's scopes, so clips of a scope are not offered.
         let is_open = route.scope.is_none();
         is_open
             && match (&route.owner, self.shown) {
-                (Owner::Local, _) | (Owner::Builtin, Shown::All) => true,
-                (Owner::Session(_), Shown::All) => self
+                (Owner::Local, _) | (Owner::Builtin, OfferedClips::All) => true,
+                (Owner::Session(_), OfferedClips::All) => self
                     .hub
                     .sessions()
                     .owning(&route.owner)

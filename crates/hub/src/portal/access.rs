@@ -10,7 +10,8 @@
 //! DELETE /auth/tokens/<id>                                                  204
 //! ```
 //!
-//! What changes something must say that it is JSON, which a page of somebody else cannot without asking first.
+//! Requests that change something must have the media type of JSON, which a page of another origin cannot send without
+//! a preflight request.
 
 use std::time::Duration;
 
@@ -25,30 +26,30 @@ use pinion_connect::Body;
 use pinion_status::{Code, Failure};
 use serde::{Deserialize, Serialize};
 
-use super::guard;
+use super::add_security_headers;
 use crate::service::text_of;
 
 const SESSION: &str = "/auth/session";
-const WHO: &str = "/auth/whoami";
+const WHOAMI: &str = "/auth/whoami";
 const TOKENS: &str = "/auth/tokens";
 const ONE_TOKEN: &str = "/auth/tokens/";
-/// A token is not to outlive everybody who knows what it was for.
-const LONGEST_LIFE: u64 = 100 * 366 * 86_400;
-const LONGEST_LABEL: usize = 200;
+/// The longest lifetime of a token in seconds: about a hundred years. No token outlives the people who know its purpose.
+const MAX_LIFETIME_SECONDS: u64 = 100 * 366 * 86_400;
+const MAX_LABEL_CHARACTERS: usize = 200;
 
-/// Where a request comes from, as far as sessions depend on it.
+/// The origin of a request, as far as sessions depend on it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Visitor {
     pub(crate) peer: Peer,
     pub(crate) transport: Transport,
 }
 
-/// Whether a path is one of these routes.
+/// Reports whether a path is one of these routes.
 pub(crate) fn is_access(path: &str) -> bool {
     path.starts_with("/auth/")
 }
 
-/// The token that a request to one of these routes shows: in its body if it signs in, else in its header.
+/// Returns the token of a request to one of these routes: from the body if it signs in, from the header otherwise.
 pub(crate) fn token_in(request: &Request<Bytes>) -> Option<String> {
     match (request.method(), request.uri().path()) {
         (&Method::POST, SESSION) => {
@@ -82,11 +83,11 @@ pub(crate) fn answer(
             let cookie = gate.close_session(text_of(request.headers(), header::COOKIE));
             with_cookie(nothing(), &cookie)
         }
-        (&Method::GET, WHO) => show_name(&caller()?),
+        (&Method::GET, WHOAMI) => show_whoami(&caller()?),
         (&Method::GET, TOKENS) => {
             require_super(&caller()?)?;
             let records = gate.store().list()?;
-            let tokens: Vec<Shown<'_>> = records.iter().map(Shown::of).collect();
+            let tokens: Vec<TokenInfo<'_>> = records.iter().map(TokenInfo::of).collect();
             json(StatusCode::OK, &serde_json::json!({ "tokens": tokens }))
         }
         (&Method::POST, TOKENS) => {
@@ -133,7 +134,7 @@ fn require_super(caller: &Caller) -> Result<(), Failure> {
 }
 
 fn not_signed_in() -> Failure {
-    Failure::new(Code::Unauthenticated, "nobody is signed in")
+    Failure::new(Code::Unauthenticated, "you are not signed in")
 }
 
 #[derive(Deserialize)]
@@ -182,8 +183,8 @@ fn show_session(caller: &Caller) -> Result<Response<Body>, Failure> {
     json(StatusCode::OK, &session)
 }
 
-/// Who somebody is, for programs that keep it beside their token.
-fn show_name(caller: &Caller) -> Result<Response<Body>, Failure> {
+/// Answers with the name of the caller, for programs that store it beside their token.
+fn show_whoami(caller: &Caller) -> Result<Response<Body>, Failure> {
     if caller.token.is_none() {
         return Err(not_signed_in());
     }
@@ -204,7 +205,7 @@ fn show_name(caller: &Caller) -> Result<Response<Body>, Failure> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Shown<'a> {
+struct TokenInfo<'a> {
     id: &'a str,
     kind: &'static str,
     scope: &'a str,
@@ -219,7 +220,7 @@ struct Shown<'a> {
     last_used: Option<String>,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> TokenInfo<'a> {
     fn of(record: &'a Record) -> Self {
         let (scope, alias, manage) = match &record.grant {
             Grant::Super => (None, "", true),
@@ -245,10 +246,11 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// What is not said is not granted: managing means running programs here, so it must be asked for.
+/// The request for a new token. Members that are absent grant nothing: in particular `manage`, which permits running
+/// programs on the hub's machine, must be requested.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Wanted {
+struct TokenRequest {
     kind: String,
     scope: String,
     alias: String,
@@ -258,7 +260,7 @@ struct Wanted {
     label: String,
 }
 
-impl Default for Wanted {
+impl Default for TokenRequest {
     fn default() -> Self {
         Self {
             kind: TokenKind::Hub.as_str().into(),
@@ -271,7 +273,7 @@ impl Default for Wanted {
     }
 }
 
-impl Wanted {
+impl TokenRequest {
     fn into_new(self) -> Result<NewToken, Failure> {
         let scope = || match self.scope.trim() {
             "" => Ok(None),
@@ -281,12 +283,12 @@ impl Wanted {
             "super" => Grant::Super,
             "hub" => Grant::Hub {
                 scope: scope()?
-                    .ok_or_else(|| Failure::invalid("a hub token has a scope, as in @me"))?,
+                    .ok_or_else(|| Failure::invalid("a hub token requires a scope, such as @me"))?,
                 manage: self.manage,
             },
             "clip" => {
                 let alias = pinion_clip::alias::normalise(&self.alias)
-                    .ok_or_else(|| Failure::invalid("a clip token has the alias of a clip"))?;
+                    .ok_or_else(|| Failure::invalid("a clip token requires the alias of a clip"))?;
                 Grant::Clip {
                     alias,
                     owner: scope()?,
@@ -294,20 +296,20 @@ impl Wanted {
             }
             other => {
                 return Err(Failure::invalid(format!(
-                    "{other:?} is no kind of token: there are hub, clip and super"
+                    "unknown kind of token {other:?}; use hub, clip or super"
                 )));
             }
         };
         let label = self.label.trim();
-        if label.chars().count() > LONGEST_LABEL {
+        if label.chars().count() > MAX_LABEL_CHARACTERS {
             return Err(Failure::invalid(format!(
-                "a label has at most {LONGEST_LABEL} characters"
+                "a label has at most {MAX_LABEL_CHARACTERS} characters"
             )));
         }
         let new = NewToken::new(grant).labelled(label);
         match self.ttl_seconds {
             0 => Ok(new),
-            seconds @ 1..=LONGEST_LIFE => Ok(new.lasting(Duration::from_secs(seconds))),
+            seconds @ 1..=MAX_LIFETIME_SECONDS => Ok(new.lasting(Duration::from_secs(seconds))),
             _ => Err(Failure::invalid(
                 "a token lasts at most a hundred years; ttlSeconds 0 makes one that never expires",
             )),
@@ -316,23 +318,23 @@ impl Wanted {
 }
 
 #[derive(Serialize)]
-struct Made<'a> {
+struct CreatedToken<'a> {
     #[serde(flatten)]
-    shown: Shown<'a>,
+    shown: TokenInfo<'a>,
     token: &'a str,
 }
 
 fn mint(gate: &Gate, body: &[u8]) -> Result<Response<Body>, Failure> {
-    let wanted: Wanted = read(body)?;
+    let wanted: TokenRequest = read(body)?;
     let minted = gate.store().mint(wanted.into_new()?)?;
-    let shown = Shown::of(&minted.record);
+    let shown = TokenInfo::of(&minted.record);
     let token = minted.token.reveal();
-    json(StatusCode::CREATED, &Made { shown, token })
+    json(StatusCode::CREATED, &CreatedToken { shown, token })
 }
 
 fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Failure> {
     serde_json::from_slice(body)
-        .map_err(|error| Failure::invalid(format!("the body is not what this takes: {error}")))
+        .map_err(|error| Failure::invalid(format!("the request body is invalid: {error}")))
 }
 
 fn json(status: StatusCode, value: &impl Serialize) -> Result<Response<Body>, Failure> {
@@ -342,7 +344,7 @@ fn json(status: StatusCode, value: &impl Serialize) -> Result<Response<Body>, Fa
     let mut response = Response::new(Body::from(text));
     *response.status_mut() = status;
     let headers = response.headers_mut();
-    secret(headers);
+    forbid_caching(headers);
     headers.insert(
         header::CONTENT_TYPE,
         HeaderValue::from_static("application/json"),
@@ -353,13 +355,13 @@ fn json(status: StatusCode, value: &impl Serialize) -> Result<Response<Body>, Fa
 fn nothing() -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
-    secret(response.headers_mut());
+    forbid_caching(response.headers_mut());
     response
 }
 
-/// What is said here stays between the hub and who asked.
-fn secret(headers: &mut HeaderMap) {
-    guard(headers);
+/// Forbids caches to store the answer, which is meant only for the caller.
+fn forbid_caching(headers: &mut HeaderMap) {
+    add_security_headers(headers);
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
 }
 

@@ -1,15 +1,13 @@
-//! The files of the portal.
+//! The files of the portal, as part of the program.
 
 use std::sync::LazyLock;
 
 use sha2::{Digest, Sha256};
 
-/// A file of the portal.
 #[derive(Debug)]
 pub(super) struct Asset {
-    /// Its path below the portal.
+    /// The path below `/portal/`.
     name: &'static str,
-    /// Its bytes.
     pub(super) content: &'static [u8],
     etag: LazyLock<String>,
 }
@@ -57,7 +55,6 @@ impl Asset {
         ASSETS.iter().find(|asset| asset.name == name)
     }
 
-    /// Its media type.
     pub(super) fn kind(&self) -> &'static str {
         match self.name.rsplit('.').next() {
             Some("html") => "text/html; charset=utf-8",
@@ -68,7 +65,7 @@ impl Asset {
         }
     }
 
-    /// What changes with its content.
+    /// A quoted hash of the content.
     pub(super) fn etag(&self) -> &str {
         &self.etag
     }

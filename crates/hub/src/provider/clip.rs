@@ -1,4 +1,4 @@
-//! A clip of a provider, as an endpoint.
+//! Clips of providers, as endpoints.
 
 use std::mem;
 use std::pin::Pin;
@@ -22,17 +22,18 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
 use tokio::time::Sleep;
 
-use super::flow::{Flow, disconnected};
-use super::heard::Dialect;
-use super::session::{Asked, Session};
+use super::incoming::Dialect;
+use super::pending_call::{PendingCall, disconnected};
+use super::session::{FileRequest, Session};
 use crate::convert::{data_answer, failure, operation_name, text};
-use crate::endpoint::{Answers, Call, Endpoint, Input, Part, Patience, Rank, failed};
+use crate::endpoint::{
+    Answers, DeadlineOrigin, Endpoint, HubCall, Input, InputPart, PartPosition, failed,
+};
 use crate::input::first_value;
 
-/// A clip of a provider.
 pub(super) struct RemoteClip {
     session: Arc<Session>,
-    /// As the provider calls it.
+    /// The provider's own name for the clip.
     pub(super) name: String,
     guarded: bool,
     snapshot: watch::Sender<Snapshot>,
@@ -77,7 +78,7 @@ impl RemoteClip {
         }
     }
 
-    pub(super) fn turn(&self, status: Status) {
+    pub(super) fn set_status(&self, status: Status) {
         self.snapshot.send_modify(|it| it.status = status);
     }
 
@@ -85,20 +86,20 @@ impl RemoteClip {
         self.log.get_or_init(|| Arc::new(ClipLog::in_memory()))
     }
 
-    /// What it has logged, if anybody ever asked or said something.
+    /// Returns the log, if it was read or written before.
     pub(super) fn log_so_far(&self) -> Option<Arc<ClipLog>> {
         self.log.get().cloned()
     }
 
-    /// It can be called: a log that was closed when it was lost goes on.
-    pub(super) fn arrive(&self) {
+    /// Reopens the log that was closed when the clip's earlier session was lost.
+    pub(super) fn reopen_log(&self) {
         if let Some(log) = self.log.get() {
             log.reopen();
         }
     }
 
-    /// Its provider is gone; those who follow its log are told.
-    pub(super) fn leave(&self) {
+    /// Closes the log, which ends the streams of its readers.
+    pub(super) fn close_log(&self) {
         if let Some(log) = self.log.get() {
             log.close();
         }
@@ -107,13 +108,13 @@ impl RemoteClip {
     async fn ask<T>(
         &self,
         command: impl FnOnce(Text) -> (Payload, usize),
-        asked: impl FnOnce(oneshot::Sender<Result<T, Failure>>) -> Asked,
+        request: impl FnOnce(oneshot::Sender<Result<T, Failure>>) -> FileRequest,
         limit: Duration,
     ) -> Result<T, Failure> {
         let id: Text = uuid::Uuid::new_v4().to_string().into();
         let (sender, answer) = oneshot::channel();
-        self.session.expect(id.clone(), asked(sender))?;
-        let _forgotten = Forget(&self.session, id.clone());
+        self.session.add_request(id.clone(), request(sender))?;
+        let _guard = RemoveOnDrop(&self.session, id.clone());
         let asking = async {
             let (payload, size) = command(id);
             if !self.session.send(payload, size).await {
@@ -130,23 +131,23 @@ impl RemoteClip {
         }
     }
 
-    /// Sends the command to the provider, and then the further input as it comes.
-    fn start(self: Arc<Self>, call: Call) -> Answers {
+    /// Sends the command to the provider, then further input as it arrives.
+    fn start(self: Arc<Self>, call: HubCall) -> Answers {
         let session = &self.session;
-        let flow = match session.begin(call.deadline) {
-            Ok(flow) => flow,
+        let pending = match session.begin_call(call.deadline) {
+            Ok(pending) => pending,
             Err(failure) => return failed(CallError::Unanswered(failure)),
         };
         let size = call.input.len();
         let command = Payload::InvokeCommand(InvokeCommand {
-            request_id: flow.id.clone(),
+            request_id: pending.id.clone(),
             clip_name: text(&self.name),
             command: call.command.into(),
             input: call.input,
             clip_token: call.secret.map(Text::from).unwrap_or_default(),
-            timeout_ms: match call.patience {
-                Patience::Callers => flow.time_left(),
-                Patience::Ours => 0,
+            timeout_ms: match call.deadline_origin {
+                DeadlineOrigin::Caller => pending.time_left(),
+                DeadlineOrigin::Hub => 0,
             },
             open_input: call.more.is_some(),
         });
@@ -154,15 +155,15 @@ impl RemoteClip {
             sending: None,
             more: call.more,
             feeding: None,
-            alarm: flow
+            timer: pending
                 .deadline
                 .map(|deadline| Box::pin(tokio::time::sleep_until(deadline))),
-            over: false,
+            finished: false,
             session: session.clone(),
-            flow,
+            pending,
         };
         match session.send_now(command, size) {
-            None => answers.feed(),
+            None => answers.send_input(),
             Some((message, size)) => {
                 let session = session.clone();
                 let sending = async move { session.queue.put(message, size).await };
@@ -172,23 +173,26 @@ impl RemoteClip {
         Box::pin(answers)
     }
 
-    fn knows_files(&self) -> Result<(), Failure> {
+    fn check_serves_files(&self) -> Result<(), Failure> {
         match self.session.dialect() {
             Dialect::Register => Ok(()),
             Dialect::Typed => Err(Failure::new(
                 Code::Unimplemented,
-                format!("the provider of clip \"{}\" gives out no files", self.name),
+                format!(
+                    "the provider of clip \"{}\" does not serve files",
+                    self.name
+                ),
             )),
         }
     }
 }
 
-/// Forgets a request when nobody waits for it any more.
-struct Forget<'a>(&'a Session, Text);
+/// Removes a request when its caller stops waiting.
+struct RemoveOnDrop<'a>(&'a Session, Text);
 
-impl Drop for Forget<'_> {
+impl Drop for RemoveOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.expected(&self.1);
+        self.0.take_request(&self.1);
     }
 }
 
@@ -209,7 +213,7 @@ impl Endpoint for RemoteClip {
         self.guarded
     }
 
-    fn invoke(self: Arc<Self>, mut call: Call) -> Answers {
+    fn invoke(self: Arc<Self>, mut call: HubCall) -> Answers {
         let manifest = self.snapshot.borrow().manifest.clone();
         let has_schema = || manifest.has_schema(&call.command);
         let Some(more) = call.more.take_if(|_| has_schema()) else {
@@ -249,7 +253,7 @@ impl Endpoint for RemoteClip {
         operation: DataOperation,
     ) -> BoxFuture<'_, Result<DataAnswer, CallError>> {
         Box::pin(async move {
-            self.knows_files().map_err(CallError::Unanswered)?;
+            self.check_serves_files().map_err(CallError::Unanswered)?;
             let name = operation_name(&operation);
             let (content, mime) = match operation {
                 DataOperation::Write { content, mime } => (content, mime),
@@ -267,7 +271,7 @@ impl Endpoint for RemoteClip {
                 };
                 (Payload::DataCommand(command), size)
             };
-            let result = self.ask(command, Asked::Data, self.session.limits.data);
+            let result = self.ask(command, FileRequest::Data, self.session.limits.data_timeout);
             let result = result.await.map_err(CallError::Unanswered)?;
             data_answer(name, result).map_err(CallError::Answered)
         })
@@ -279,7 +283,7 @@ impl Endpoint for RemoteClip {
                 let message = format!("clip \"{}\" web unavailable", self.name);
                 return Err(Failure::new(Code::NotFound, message));
             }
-            self.knows_files()?;
+            self.check_serves_files()?;
             let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
             let command = |id| {
                 let command = GetClipWebCommand {
@@ -293,7 +297,7 @@ impl Endpoint for RemoteClip {
                 (Payload::GetClipWebCommand(command), 0)
             };
             let result = self
-                .ask(command, Asked::Web, self.session.limits.web)
+                .ask(command, FileRequest::Web, self.session.limits.web_timeout)
                 .await?;
             if let Some(error) = &result.error {
                 return Err(failure(error));
@@ -317,37 +321,38 @@ impl Endpoint for RemoteClip {
 /// The answer to a call. Dropping it cancels the call.
 struct RemoteAnswers {
     session: Arc<Session>,
-    flow: Arc<Flow>,
-    /// The command while there is no room for it.
+    pending: Arc<PendingCall>,
+    /// The command while there is no room for it in the queue.
     sending: Option<BoxFuture<'static, bool>>,
-    /// Further input, until the command is on its way.
+    /// Further input, until the command was sent.
     more: Option<Input>,
     feeding: Option<AbortHandle>,
-    alarm: Option<Pin<Box<Sleep>>>,
-    over: bool,
+    timer: Option<Pin<Box<Sleep>>>,
+    finished: bool,
 }
 
 impl RemoteAnswers {
-    /// Passes further input on. Not here, because answers are looked at only while somebody reads them.
-    fn feed(&mut self) {
+    /// Sends further input in a separate task, because the answer is only polled while its caller reads.
+    fn send_input(&mut self) {
         if let Some(more) = self.more.take() {
-            let fed = feed(self.session.clone(), self.flow.clone(), more);
-            self.feeding = Some(tokio::spawn(fed).abort_handle());
+            let sending = send_input(self.session.clone(), self.pending.clone(), more);
+            self.feeding = Some(tokio::spawn(sending).abort_handle());
         }
     }
 }
 
-async fn feed(session: Arc<Session>, flow: Arc<Flow>, mut more: Input) {
+async fn send_input(session: Arc<Session>, pending: Arc<PendingCall>, mut more: Input) {
     loop {
-        // A part that is known to be the last goes as such; one that only turns out to be is followed by an empty one.
+        // A part that is marked as the last is sent as such; if the stream ends without a mark, an empty last part
+        // follows.
         let part = match more.next().await.transpose() {
-            Ok(part) => part.unwrap_or_else(|| Part::new(Bytes::new(), true)),
-            Err(failure) => return session.abandon(&flow, failure),
+            Ok(part) => part.unwrap_or_else(|| InputPart::new(Bytes::new(), true)),
+            Err(failure) => return session.cancel_call(&pending, failure),
         };
-        let (data, done) = (part.data, part.rank == Rank::Last);
+        let (data, done) = (part.data, part.position == PartPosition::Last);
         let size = data.len();
         let input = InvokeInput {
-            request_id: flow.id.clone(),
+            request_id: pending.id.clone(),
             data,
             done,
         };
@@ -362,30 +367,32 @@ impl Stream for RemoteAnswers {
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let answers = self.get_mut();
-        if answers.over {
+        if answers.finished {
             return Poll::Ready(None);
         }
         if let Some(sending) = &mut answers.sending
             && sending.as_mut().poll(context).is_ready()
         {
             answers.sending = None;
-            answers.feed();
+            answers.send_input();
         }
-        if let Poll::Ready(item) = answers.flow.poll(context) {
-            answers.over = !matches!(item, Some(Ok(_)));
+        if let Poll::Ready(item) = answers.pending.poll(context) {
+            answers.finished = !matches!(item, Some(Ok(_)));
             answers.session.room.notify_one();
             return Poll::Ready(item);
         }
-        let alarm = answers.alarm.as_mut();
-        if alarm.is_none_or(|alarm| alarm.as_mut().poll(context).is_pending()) {
+        let timer = answers.timer.as_mut();
+        if timer.is_none_or(|timer| timer.as_mut().poll(context).is_pending()) {
             return Poll::Pending;
         }
-        answers.over = true;
+        answers.finished = true;
         let failure = Failure::new(
             Code::DeadlineExceeded,
             "the provider did not answer in time",
         );
-        answers.session.abandon(&answers.flow, failure.clone());
+        answers
+            .session
+            .cancel_call(&answers.pending, failure.clone());
         Poll::Ready(Some(Err(CallError::Unanswered(failure))))
     }
 }
@@ -395,13 +402,12 @@ impl Drop for RemoteAnswers {
         if let Some(feeding) = &self.feeding {
             feeding.abort();
         }
-        // Over in any case if it was read to its end.
-        if !self.over {
+        if !self.finished {
             let failure = Failure::new(Code::Canceled, "the caller went away");
             match self.sending {
-                // It was never sent, so nobody need be told.
-                Some(_) => self.session.settle(&self.flow),
-                None => self.session.abandon(&self.flow, failure),
+                // The provider never received the call, so it needs no cancellation.
+                Some(_) => self.session.remove_call(&self.pending),
+                None => self.session.cancel_call(&self.pending, failure),
             }
         }
     }

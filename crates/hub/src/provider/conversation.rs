@@ -1,4 +1,4 @@
-//! What a provider says, from its first message to its last.
+//! Reading a provider's messages, from the registration to the end of the stream.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,20 +13,20 @@ use pinion_proto::hub::{Heartbeat, RegisterResponse};
 use pinion_status::{Code, Failure};
 use tokio::time::Instant;
 
-use super::flow::{Flow, Push};
-use super::heard::{self, Dialect, Heard, Log, Part};
-use super::session::{Asked, Outgoing, Session};
+use super::incoming::{self, AnswerPart, Dialect, FromProvider, LogLine};
+use super::pending_call::{PendingCall, PushResult};
+use super::session::{FileRequest, Outgoing, Session};
 use super::typed::{self, Granted};
 use crate::Hub;
 use crate::table::Departure;
 
-/// How a session ended, and whether its provider may be expected back.
+/// The result of a session, and whether its provider may reconnect.
 pub(super) type End = (Result<(), Failure>, Departure);
 
-/// Listens to a provider until it has nothing more to say, or should not be listened to.
+/// Reads messages until the provider closes the stream, breaks the protocol or times out.
 pub(super) async fn listen(hub: &Hub, session: &Arc<Session>, requests: &mut Requests) -> End {
-    let limit = session.limits.first_message;
-    match tokio::time::timeout(limit, introduction(hub, session, requests)).await {
+    let limit = session.limits.first_message_timeout;
+    match tokio::time::timeout(limit, await_registration(hub, session, requests)).await {
         Ok(Ok(())) => {}
         Ok(Err(end)) => return end,
         Err(_) => {
@@ -39,23 +39,24 @@ pub(super) async fn listen(hub: &Hub, session: &Arc<Session>, requests: &mut Req
         }
     }
     let dialect = session.dialect();
-    let mut listening = Listening {
+    let mut listener = Listener {
         hub,
         session,
         dialect,
-        // Others are asked by HTTP/2 whether they are there.
-        judged: session.codec == Codec::Json,
-        last: Instant::now(),
-        greet: (dialect == Dialect::Typed).then(|| Instant::now() + session.limits.heartbeat),
+        // Providers of other codecs are probed by HTTP/2 itself.
+        requires_messages: session.codec == Codec::Json,
+        last_message: Instant::now(),
+        next_heartbeat: (dialect == Dialect::Typed)
+            .then(|| Instant::now() + session.limits.heartbeat_interval),
     };
-    match listening.run(requests).await {
+    match listener.run(requests).await {
         Ok(never) => match never {},
         Err(end) => end,
     }
 }
 
-/// The messages up to the registration.
-async fn introduction(
+/// Reads messages up to the registration and answers it.
+async fn await_registration(
     hub: &Hub,
     session: &Arc<Session>,
     requests: &mut Requests,
@@ -63,22 +64,23 @@ async fn introduction(
     loop {
         let message = next(requests).await?;
         let length = message.len();
-        let dialect = heard::dialect(&message, session.codec).map_err(broken_rule)?;
-        let heard = heard::read(message, session.codec, dialect).map_err(broken_rule)?;
-        let (name, clips, manages) = match (heard, dialect) {
-            (Heard::Register { provider, clips }, _) => (provider, clips, false),
+        let dialect = incoming::dialect(&message, session.codec).map_err(protocol_error)?;
+        let message_read =
+            incoming::read(message, session.codec, dialect).map_err(protocol_error)?;
+        let (name, clips, manages) = match (message_read, dialect) {
+            (FromProvider::Register { provider, clips }, _) => (provider, clips, false),
             (
-                Heard::Clips {
+                FromProvider::Clips {
                     provider,
                     clips,
                     manages,
                 },
                 Dialect::Typed,
             ) => {
-                let made_up = || format!("provider-{}", &session.id[..8]);
-                (provider.unwrap_or_else(made_up), clips, manages)
+                let generated = || format!("provider-{}", &session.id[..8]);
+                (provider.unwrap_or_else(generated), clips, manages)
             }
-            (Heard::Heartbeat | Heard::Log(_), Dialect::Typed) => continue,
+            (FromProvider::Heartbeat | FromProvider::Log(_), Dialect::Typed) => continue,
             _ => {
                 let wanted = match dialect {
                     Dialect::Register => "register",
@@ -98,11 +100,11 @@ async fn introduction(
                 ..RegisterResponse::default()
             })),
         };
-        let registered = fits(length, session)
+        let registered = check_registration_size(length, session)
             .and(clips)
             .and_then(|clips| hub.register(session, &name, dialect, manages, clips, answer));
         if let Err(failure) = registered {
-            hub.say(
+            hub.write_log(
                 Level::Warn,
                 &format!("provider \"{name}\" was refused: {failure}"),
             );
@@ -112,23 +114,23 @@ async fn introduction(
     }
 }
 
-/// A registration is not accepted: this is said, and the stream ends well.
+/// Sends a refusal; the stream then ends without an error.
 fn refusal(session: &Session, dialect: Dialect, message: &str) -> End {
     session.refuse(dialect, message);
     (Ok(()), Departure::InOrder)
 }
 
-/// The provider does what it may not.
-fn broken_rule(failure: Failure) -> End {
+/// Ends a session whose provider broke the protocol.
+fn protocol_error(failure: Failure) -> End {
     (Err(failure), Departure::InOrder)
 }
 
-fn fits(length: usize, session: &Session) -> Result<(), Failure> {
+fn check_registration_size(length: usize, session: &Session) -> Result<(), Failure> {
     let most = session.limits.registration;
     if length <= most {
         return Ok(());
     }
-    let message = format!("the registration has {length} bytes, it may have {most}");
+    let message = format!("the registration has {length} bytes; at most {most} are allowed");
     Err(Failure::new(Code::ResourceExhausted, message))
 }
 
@@ -147,78 +149,83 @@ async fn next(requests: &mut Requests) -> Result<Bytes, End> {
 
 enum Never {}
 
-struct Listening<'a> {
+struct Listener<'a> {
     hub: &'a Hub,
     session: &'a Arc<Session>,
     dialect: Dialect,
-    /// Whether silence is held against it.
-    judged: bool,
-    /// When it last said something.
-    last: Instant,
-    /// When it is to be greeted next.
-    greet: Option<Instant>,
+    /// The session ends if the provider sends nothing for the heartbeat timeout.
+    requires_messages: bool,
+    /// The time of the provider's latest message.
+    last_message: Instant,
+    /// The time of the next heartbeat to the provider, if it expects them.
+    next_heartbeat: Option<Instant>,
 }
 
-impl Listening<'_> {
+impl Listener<'_> {
     async fn run(&mut self, requests: &mut Requests) -> Result<Never, End> {
-        let alarm = tokio::time::sleep(Duration::ZERO);
-        tokio::pin!(alarm);
+        let timer = tokio::time::sleep(Duration::ZERO);
+        tokio::pin!(timer);
         loop {
-            alarm.as_mut().reset(self.look()?);
+            timer.as_mut().reset(self.check_liveness()?);
             loop {
                 tokio::select! {
                     biased;
-                    message = next(requests) => self.hear(message?).await?,
-                    () = &mut alarm => break,
+                    message = next(requests) => self.handle(message?).await?,
+                    () = &mut timer => break,
                 }
-                // The time it was not listened to is not its silence.
-                self.last = Instant::now();
-                // Who speaks all the time is looked at all the same.
-                if alarm.deadline() <= self.last {
+                // The time that the hub spent on a message does not count as silence of the provider.
+                self.last_message = Instant::now();
+                // A provider that sends without a pause must not delay the check.
+                if timer.deadline() <= self.last_message {
                     break;
                 }
             }
         }
     }
 
-    /// Looks whether it is still there, greets it when it is time, and tells when to look again.
-    fn look(&mut self) -> Result<Instant, End> {
+    /// Fails if the provider has timed out, sends a due heartbeat, and returns the time of the next check.
+    fn check_liveness(&mut self) -> Result<Instant, End> {
         let (limits, now) = (&self.session.limits, Instant::now());
-        let silent = self.last + limits.silence;
-        if self.judged && silent <= now || self.session.queue.stalled() >= limits.silence {
+        let silent = self.last_message + limits.heartbeat_timeout;
+        if self.requires_messages && silent <= now
+            || self.session.queue.stalled() >= limits.heartbeat_timeout
+        {
             return Err(timed_out());
         }
-        if self.greet.is_some_and(|at| at <= now) {
+        if self.next_heartbeat.is_some_and(|at| at <= now) {
             self.session.push(Payload::Pong(Heartbeat {
                 sent_at_unix_ms: Timestamp::now().as_millisecond(),
             }));
-            self.greet = Some(now + limits.heartbeat);
+            self.next_heartbeat = Some(now + limits.heartbeat_interval);
         }
-        let soon = now + limits.silence.min(limits.heartbeat) / 2;
-        let next = [self.greet, self.judged.then_some(silent)];
+        let soon = now + limits.heartbeat_timeout.min(limits.heartbeat_interval) / 2;
+        let next = [
+            self.next_heartbeat,
+            self.requires_messages.then_some(silent),
+        ];
         Ok(next.into_iter().flatten().fold(soon, Instant::min))
     }
 
-    async fn hear(&mut self, message: Bytes) -> Result<(), End> {
+    async fn handle(&mut self, message: Bytes) -> Result<(), End> {
         let (hub, session) = (self.hub, self.session);
         let length = message.len();
-        match heard::read(message, session.codec, self.dialect).map_err(broken_rule)? {
-            Heard::Part(part) => self.part(part).await,
-            Heard::Ping(sent_at_unix_ms) => {
-                self.judged = true;
-                // One that does not read is not waited for, however much it says.
+        match incoming::read(message, session.codec, self.dialect).map_err(protocol_error)? {
+            FromProvider::Part(answer_part) => self.answer_part(answer_part).await,
+            FromProvider::Ping(sent_at_unix_ms) => {
+                self.requires_messages = true;
+                // Pongs do not wait without end for a provider that sends but does not read.
                 tokio::select! {
                     _ = session.send(Payload::Pong(Heartbeat { sent_at_unix_ms }), 0) => {}
-                    () = session.queue.abandoned(session.limits.silence) => {
+                    () = session.queue.wait_until_stalled(session.limits.heartbeat_timeout) => {
                         return Err(timed_out());
                     }
                 }
             }
-            Heard::Register { .. } => {
+            FromProvider::Register { .. } => {
                 let message = "register message is only allowed once";
-                return Err(broken_rule(Failure::invalid(message)));
+                return Err(protocol_error(Failure::invalid(message)));
             }
-            Heard::Clips { clips, .. } => {
+            FromProvider::Clips { clips, .. } => {
                 let typed = self.dialect == Dialect::Typed;
                 let answer = |granted: &[Granted]| {
                     if typed {
@@ -226,7 +233,7 @@ impl Listening<'_> {
                         session.queue.push(Outgoing::Raw(message));
                     }
                 };
-                let added = fits(length, session)
+                let added = check_registration_size(length, session)
                     .and(clips)
                     .and_then(|clips| hub.add(session, self.dialect, clips, answer));
                 match (added, self.dialect) {
@@ -235,35 +242,35 @@ impl Listening<'_> {
                     (Err(failure), Dialect::Typed) => {
                         return Err(refusal(session, self.dialect, &failure.message));
                     }
-                    (Err(failure), Dialect::Register) => return Err(broken_rule(failure)),
+                    (Err(failure), Dialect::Register) => return Err(protocol_error(failure)),
                 }
             }
-            Heard::Removed(names) => {
+            FromProvider::Removed(names) => {
                 hub.withdraw(session, &names);
                 session.note_removed(&names);
             }
-            Heard::Status(name, status) => {
+            FromProvider::Status(name, status) => {
                 if let Some(clip) = session.offered(&name) {
-                    clip.turn(status);
+                    clip.set_status(status);
                 }
             }
-            Heard::Web(result) => {
-                if let Some(Asked::Web(answer)) = session.expected(&result.request_id) {
+            FromProvider::Web(result) => {
+                if let Some(FileRequest::Web(answer)) = session.take_request(&result.request_id) {
                     let _ = answer.send(Ok(result));
                 }
             }
-            Heard::Data(result) => {
-                if let Some(Asked::Data(answer)) = session.expected(&result.request_id) {
+            FromProvider::Data(result) => {
+                if let Some(FileRequest::Data(answer)) = session.take_request(&result.request_id) {
                     let _ = answer.send(Ok(result));
                 }
             }
-            Heard::Log(log) => self.log(&log),
-            Heard::Heartbeat | Heard::Nothing => {}
+            FromProvider::Log(log) => self.log(&log),
+            FromProvider::Heartbeat | FromProvider::Nothing => {}
         }
         Ok(())
     }
 
-    fn log(&self, log: &Log) {
+    fn log(&self, log: &LogLine) {
         let level = Level::parse(&log.level);
         if let Some(clip) = self.session.offered(&log.clip) {
             let lines = clip.own_log();
@@ -276,54 +283,54 @@ impl Listening<'_> {
             self.hub.log().push(level, Origin::Provider, &line);
         }
         if level == Level::Error {
-            self.session.note_trouble(log);
+            self.session.note_error(log);
         }
     }
 
-    async fn part(&self, part: Part) {
+    async fn answer_part(&self, answer_part: AnswerPart) {
         let session = self.session;
-        let Some(flow) = session.call(&part.id) else {
+        let Some(pending) = session.call(&answer_part.id) else {
             return;
         };
-        if let Some(failure) = part.error {
-            session.settle(&flow);
-            flow.fail(CallError::Answered(failure));
-        } else if part.done {
-            session.settle(&flow);
-            flow.complete(part.output);
-        } else if !part.output.is_empty() {
-            self.deliver(&flow, part.output).await;
+        if let Some(failure) = answer_part.error {
+            session.remove_call(&pending);
+            pending.fail(CallError::Answered(failure));
+        } else if answer_part.done {
+            session.remove_call(&pending);
+            pending.complete(answer_part.output);
+        } else if !answer_part.output.is_empty() {
+            self.deliver(&pending, answer_part.output).await;
         }
     }
 
-    /// Gives a part of an answer to its caller, and waits for one who is slow to read.
-    async fn deliver(&self, flow: &Flow, mut chunk: Bytes) {
+    /// Queues a part of an answer for its caller, and waits if the caller reads slowly.
+    async fn deliver(&self, pending: &PendingCall, mut chunk: Bytes) {
         let (session, limits) = (self.session, &self.session.limits);
         let mut alone = Duration::ZERO;
         loop {
             let room = session.room.notified();
-            match flow.push(chunk, limits) {
-                Push::Done => return,
-                Push::Full(back) => chunk = back,
+            match pending.push(chunk, limits) {
+                PushResult::Done => return,
+                PushResult::Full(back) => chunk = back,
             }
             let since = Instant::now();
-            if session.is_alone(flow) {
-                // Looked at again before long: others may have come meanwhile.
-                let _ = tokio::time::timeout(limits.patience, room).await;
+            if session.is_alone(pending) {
+                // Checked again soon: other calls may have started meanwhile.
+                let _ = tokio::time::timeout(limits.slow_reader_wait, room).await;
                 alone += since.elapsed();
-                if alone < limits.patience_alone {
+                if alone < limits.lone_reader_wait {
                     continue;
                 }
-            } else if let Some(patience) = limits.patience.checked_sub(flow.stalled())
-                && !patience.is_zero()
+            } else if let Some(wait) = limits.slow_reader_wait.checked_sub(pending.stalled())
+                && !wait.is_zero()
             {
-                let _ = tokio::time::timeout(patience, room).await;
-                flow.stall(since.elapsed());
+                let _ = tokio::time::timeout(wait, room).await;
+                pending.add_stalled(since.elapsed());
                 continue;
             }
-            let message = "the answer comes faster than it is read, and others wait behind it";
+            let message = "the answer is read too slowly and delays other calls";
             let failure = Failure::new(Code::ResourceExhausted, message);
-            return session.abandon(flow, failure);
+            return session.cancel_call(pending, failure);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Installing and removing clips through whoever does that at another place.
+//! Installing and removing clips through connected runtimes.
 
 use std::sync::Arc;
 
@@ -7,24 +7,23 @@ use pinion_clip::logs::Level;
 use pinion_proto::hub::ClipInfo;
 use pinion_status::{Code, Failure};
 
-use super::heard::Dialect;
+use super::incoming::Dialect;
 use super::runtimes::RuntimeSession;
 use super::session::Session;
 use crate::Hub;
 use crate::convert::clip_info;
 use crate::table::{Owner, Route, Table};
 
-/// Somebody who installs clips at another place.
+/// A peer that installs clips on its machine.
 #[derive(Debug, Clone)]
 pub(crate) enum Manager {
-    /// Over a stream of its own.
+    /// A runtime with a stream for installations.
     Stream(Arc<RuntimeSession>),
-    /// Over the stream on which it offers clips.
+    /// A typed provider that receives installations on its provider stream.
     Typed(Arc<Session>),
 }
 
 impl Manager {
-    /// Its name.
     pub(crate) fn name(&self) -> Arc<str> {
         match self {
             Self::Stream(runtime) => runtime.name(),
@@ -41,7 +40,7 @@ impl Manager {
 }
 
 impl Hub {
-    /// Who installs clips, among those that `caller` may know of.
+    /// Returns the peers that install clips and that `caller` may see.
     pub(crate) fn managers(&self, caller: &Principal) -> Vec<Manager> {
         let streams = self.sessions().runtimes().into_iter();
         let typed = self.sessions().providers().into_iter();
@@ -53,7 +52,7 @@ impl Hub {
             .collect()
     }
 
-    /// The session on which the clips of `manager` are offered.
+    /// Returns the session on which `manager` offers its clips.
     fn offering(&self, manager: &Manager) -> Result<Arc<Session>, Failure> {
         let session = match manager {
             Manager::Typed(session) => Some(session.clone()),
@@ -62,7 +61,7 @@ impl Hub {
         session.ok_or_else(|| Failure::new(Code::Unavailable, "provider stream is not connected"))
     }
 
-    /// Has a clip installed at another place. Done when it can be called.
+    /// Installs a clip through `manager`. Returns once the clip can be called.
     pub(crate) async fn install_at(
         &self,
         manager: &Manager,
@@ -81,8 +80,10 @@ impl Hub {
                 name.unwrap_or_else(|| alias.to_owned())
             }
             Manager::Typed(session) => {
-                let limit = session.limits.install;
-                session.have_installed(source, alias, secret, limit).await?
+                let limit = session.limits.install_timeout;
+                session
+                    .request_install(source, alias, secret, limit)
+                    .await?
             }
         };
         let name = session.name();
@@ -93,21 +94,21 @@ impl Hub {
             table.get(&granted).filter(is_theirs)
         };
         let is_new = |route: &Arc<Route>| !before.as_ref().is_some_and(|it| Arc::ptr_eq(it, route));
-        let route = settled(self.table(), session.limits.settling, |table| {
+        let route = settled(self.table(), session.limits.settle_timeout, |table| {
             offered(table).filter(is_new)
         });
-        // One that was there before may have been good enough.
+        // The runtime may have left an identical version in place.
         let route = route.await.or_else(|| offered(self.table()));
         let route = route.ok_or_else(|| {
             let message =
                 format!("runtime \"{name}\" has installed \"{granted}\" but does not offer it");
-            self.say(Level::Warn, &message);
+            self.write_log(Level::Warn, &message);
             Failure::new(Code::Unavailable, message)
         })?;
         Ok(clip_info(&route))
     }
 
-    /// Has a clip removed at another place. Done when it can no longer be called.
+    /// Removes a clip through its provider. Returns once the clip can no longer be called.
     pub(crate) async fn remove_at(&self, route: &Route, purge: bool) -> Result<(), Failure> {
         let refused = || {
             let message = format!(
@@ -118,17 +119,17 @@ impl Hub {
         };
         let session = self.sessions().owning(&route.owner).ok_or_else(refused)?;
         let name = session
-            .own_name(&route.alias)
+            .name_at_provider(&route.alias)
             .ok_or_else(|| Failure::no_clip(&route.alias))?;
         if let Some(runtime) = self.sessions().runtime(&session.name()) {
             runtime.remove(&name, purge).await?;
         } else if session.manages() {
-            let limit = session.limits.install;
-            session.have_removed(&name, purge, limit).await?;
+            let limit = session.limits.install_timeout;
+            session.request_removal(&name, purge, limit).await?;
         } else {
             return Err(refused());
         }
-        let gone = settled(self.table(), session.limits.settling, |table| {
+        let gone = settled(self.table(), session.limits.settle_timeout, |table| {
             let still = table.get(&route.alias);
             still
                 .is_none_or(|still| still.owner != route.owner)
@@ -141,18 +142,18 @@ impl Hub {
     }
 }
 
-/// Waits until the table is as it should be, for a while: what happens on one stream may be heard before what happened
-/// earlier on another.
+/// Waits up to `limit` until `find` succeeds on the routing table. Needed because messages of one peer's two streams
+/// may arrive out of order.
 async fn settled<T>(
     table: &Table,
     limit: std::time::Duration,
-    look: impl Fn(&Table) -> Option<T>,
+    find: impl Fn(&Table) -> Option<T>,
 ) -> Option<T> {
     let mut changes = table.changes();
     let waiting = async {
         loop {
             changes.borrow_and_update();
-            if let Some(found) = look(table) {
+            if let Some(found) = find(table) {
                 return Some(found);
             }
             changes.changed().await.ok()?;

@@ -1,4 +1,4 @@
-//! What a provider says about a clip, in one form whichever way it was said.
+//! A provider's description of a clip, in one form for both dialects.
 
 use std::collections::BTreeSet;
 
@@ -13,17 +13,17 @@ use crate::limits::Limits;
 /// A clip that a provider offers.
 #[derive(Debug)]
 pub(super) struct Registration {
-    /// The alias it wants, which may not be the one it gets.
+    /// The requested alias, which may differ from the granted one.
     pub(super) name: String,
-    /// How the provider calls it.
+    /// The provider's own name for the clip.
     pub(super) called: String,
     pub(super) manifest: Manifest,
-    /// Whether callers must know a secret.
+    /// Callers must send a secret.
     pub(super) guarded: bool,
 }
 
 impl Registration {
-    /// A clip in the schema's form; it must have an alias.
+    /// Converts a clip of the schema's messages. Fails if it has no alias.
     pub(super) fn of(clip: ClipRegistration) -> Result<Self, Failure> {
         let given = match clip.alias.trim() {
             "" => clip.name.trim(),
@@ -74,7 +74,7 @@ impl Registration {
         ))
     }
 
-    /// A clip as it is written in the typed spelling; its alias may be left to us.
+    /// Reads a clip of the typed dialect. If it has no alias, the hub derives one from the package.
     pub(super) fn read(clip: &Value) -> Self {
         let manifest = Manifest::read(clip);
         let text = |key: &str| clip.get(key).and_then(Value::as_str);
@@ -107,7 +107,7 @@ impl Registration {
     }
 }
 
-/// Whether these clips may be registered together, beside `present` others.
+/// Checks the limits and unique names of clips that are registered together, beside `present` others.
 pub(super) fn check(
     clips: &[Registration],
     present: usize,
@@ -115,7 +115,10 @@ pub(super) fn check(
 ) -> Result<(), Failure> {
     let exhausted = |message| Err(Failure::new(Code::ResourceExhausted, message));
     if present + clips.len() > limits.clips {
-        return exhausted(format!("a provider may have {} clips", limits.clips));
+        return exhausted(format!(
+            "a provider may register at most {} clips",
+            limits.clips
+        ));
     }
     let mut names = BTreeSet::new();
     for clip in clips {
@@ -126,7 +129,7 @@ pub(super) fn check(
         }
         if clip.manifest.commands.len() > limits.commands {
             return exhausted(format!(
-                "clip \"{name}\" has {} commands, it may have {}",
+                "clip \"{name}\" has {} commands; at most {} are allowed",
                 clip.manifest.commands.len(),
                 limits.commands
             ));

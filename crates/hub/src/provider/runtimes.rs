@@ -1,4 +1,4 @@
-//! Runtimes: peers that install and remove clips when they are told to.
+//! Runtimes: peers that install and remove clips on request.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -9,8 +9,8 @@ use pinion_access::{Caller, Lease};
 use pinion_clip::logs::Level;
 use pinion_connect::{self as connect, Codec, Requests};
 use pinion_proto::Text;
-use pinion_proto::hub::hub_runtime_message::Payload as Said;
-use pinion_proto::hub::runtime_message::Payload as Heard;
+use pinion_proto::hub::hub_runtime_message::Payload as ToRuntime;
+use pinion_proto::hub::runtime_message::Payload as FromRuntime;
 use pinion_proto::hub::{
     ClipInfo, Heartbeat, HubRuntimeMessage, InstallCommand, RemoveCommand, RuntimeMessage,
     RuntimeRegisterResponse,
@@ -20,18 +20,18 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::ANEW;
-use super::chores::overdue;
+use super::RECONNECTED;
+use super::maintenance::overdue;
 use super::sessions::{checked_name, may_replace, name_taken};
 use crate::Hub;
 use crate::convert::failure;
 use crate::limits::Limits;
-use crate::queue::{Queue, Rest};
+use crate::queue::{OnClose, Queue};
 
-/// How a request went: a clip, if there is one.
-type Outcome = Result<Option<ClipInfo>, Failure>;
+/// The result of a request; an installation returns the clip.
+type RequestOutcome = Result<Option<ClipInfo>, Failure>;
 
-/// A runtime while it is connected.
+/// A connected runtime.
 #[derive(Debug)]
 pub(crate) struct RuntimeSession {
     pub(crate) caller: Caller,
@@ -40,13 +40,13 @@ pub(crate) struct RuntimeSession {
     limits: Arc<Limits>,
     queue: Queue<HubRuntimeMessage>,
     closed: CancellationToken,
-    state: Mutex<State>,
+    state: Mutex<RuntimeState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct RuntimeState {
     outcome: Option<Result<(), Failure>>,
-    pending: HashMap<Text, oneshot::Sender<Outcome>>,
+    pending: HashMap<Text, oneshot::Sender<RequestOutcome>>,
 }
 
 impl RuntimeSession {
@@ -62,16 +62,16 @@ impl RuntimeSession {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, RuntimeState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The name it registered with.
+    /// The registered name; empty before the registration.
     pub(crate) fn name(&self) -> Arc<str> {
         self.name.get().cloned().unwrap_or_default()
     }
 
-    /// Has a clip installed as `alias`.
+    /// Requests the installation of a clip as `alias`.
     pub(super) async fn install(
         &self,
         source: &str,
@@ -80,7 +80,7 @@ impl RuntimeSession {
     ) -> Result<ClipInfo, Failure> {
         let clip = self
             .ask(|request_id| {
-                Said::InstallCommand(InstallCommand {
+                ToRuntime::InstallCommand(InstallCommand {
                     request_id,
                     source: Text::new(source),
                     alias: Text::new(alias),
@@ -89,15 +89,18 @@ impl RuntimeSession {
             })
             .await?;
         clip.ok_or_else(|| {
-            let message = format!("runtime \"{}\" says nothing about the clip", self.name());
+            let message = format!(
+                "runtime \"{}\" reported success without a clip",
+                self.name()
+            );
             Failure::new(Code::Internal, message)
         })
     }
 
-    /// Has a clip removed.
+    /// Requests the removal of a clip.
     pub(super) async fn remove(&self, alias: &str, purge: bool) -> Result<(), Failure> {
         let removed = self.ask(|request_id| {
-            Said::RemoveCommand(RemoveCommand {
+            ToRuntime::RemoveCommand(RemoveCommand {
                 request_id,
                 alias: Text::new(alias),
                 purge,
@@ -106,45 +109,45 @@ impl RuntimeSession {
         removed.await.map(drop)
     }
 
-    async fn ask(&self, command: impl FnOnce(Text) -> Said) -> Outcome {
+    async fn ask(&self, command: impl FnOnce(Text) -> ToRuntime) -> RequestOutcome {
         let id: Text = uuid::Uuid::new_v4().to_string().into();
         let (done, end) = oneshot::channel();
         {
             let mut state = self.state();
             if state.outcome.is_some() {
-                return Err(gone());
+                return Err(disconnected());
             }
             state.pending.insert(id.clone(), done);
         }
-        let _forgotten = Forget(self, id.clone());
+        let _guard = RemoveOnDrop(self, id.clone());
         let command = HubRuntimeMessage {
             payload: Some(command(id)),
         };
         let asking = async {
             if !self.queue.put(command, 1024).await {
-                return Err(gone());
+                return Err(disconnected());
             }
-            end.await.unwrap_or_else(|_| Err(gone()))
+            end.await.unwrap_or_else(|_| Err(disconnected()))
         };
-        let end = tokio::time::timeout(self.limits.install, asking).await;
+        let end = tokio::time::timeout(self.limits.install_timeout, asking).await;
         end.unwrap_or_else(|_| Err(overdue(&self.name())))
     }
 
-    fn settle(&self, id: &str, end: Outcome) {
+    fn finish_request(&self, id: &str, end: RequestOutcome) {
         let pending = self.state().pending.remove(id);
         if let Some(pending) = pending {
             let _ = pending.send(end);
         }
     }
 
-    fn say(&self, said: Said) {
+    fn push(&self, message: ToRuntime) {
         self.queue.push(HubRuntimeMessage {
-            payload: Some(said),
+            payload: Some(message),
         });
     }
 
     fn answer(&self, accepted: bool, message: &str) {
-        self.say(Said::RegisterResponse(RuntimeRegisterResponse {
+        self.push(ToRuntime::RegisterResponse(RuntimeRegisterResponse {
             accepted,
             message: Text::new(message),
         }));
@@ -155,47 +158,47 @@ impl RuntimeSession {
         if state.outcome.is_some() {
             return false;
         }
-        let rest = match outcome {
-            Ok(()) => Rest::Send,
-            Err(_) => Rest::Drop,
+        let on_close = match outcome {
+            Ok(()) => OnClose::Send,
+            Err(_) => OnClose::Drop,
         };
         state.outcome = Some(outcome);
         let pending = std::mem::take(&mut state.pending);
         drop(state);
-        self.queue.finish(rest);
+        self.queue.close(on_close);
         self.closed.cancel();
         for pending in pending.into_values() {
-            let _ = pending.send(Err(gone()));
+            let _ = pending.send(Err(disconnected()));
         }
         true
     }
 }
 
-/// Forgets a request when nobody waits for it any more.
-struct Forget<'a>(&'a RuntimeSession, Text);
+/// Removes a request when its caller stops waiting.
+struct RemoveOnDrop<'a>(&'a RuntimeSession, Text);
 
-impl Drop for Forget<'_> {
+impl Drop for RemoveOnDrop<'_> {
     fn drop(&mut self) {
         self.0.state().pending.remove(&self.1);
     }
 }
 
-/// That a runtime is no longer there.
-fn gone() -> Failure {
+/// The failure of requests whose runtime has disconnected.
+fn disconnected() -> Failure {
     Failure::new(Code::Unavailable, "runtime disconnected")
 }
 
-/// Ends a session that is no longer served.
-struct Served<'a>(&'a Hub, &'a Arc<RuntimeSession>);
+/// Ends a session when its runtime has dropped the stream.
+struct EndOnDrop<'a>(&'a Hub, &'a Arc<RuntimeSession>);
 
-impl Drop for Served<'_> {
+impl Drop for EndOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.dismiss_runtime(self.1, Err(gone()));
+        self.0.end_runtime(self.1, Err(disconnected()));
     }
 }
 
 impl Hub {
-    /// `RuntimeStream`.
+    /// Serves `RuntimeStream`.
     pub(crate) async fn runtime_stream(
         self: Arc<Self>,
         caller: Caller,
@@ -203,10 +206,10 @@ impl Hub {
     ) -> Result<(), Failure> {
         let lease = self.gate().watch(&caller);
         let session = Arc::new(RuntimeSession::new(caller, self.limits().clone()));
-        let _served = Served(&self, &session);
-        let (hub, listened) = (self.clone(), session.clone());
+        let _guard = EndOnDrop(&self, &session);
+        let (hub, listened_session) = (self.clone(), session.clone());
         let codec = call.context.codec;
-        tokio::spawn(listen(hub, listened, call.requests, codec, lease));
+        tokio::spawn(listen(hub, listened_session, call.requests, codec, lease));
         let mut answers = call.answers;
         while let Some(message) = session.queue.take().await {
             answers.send(&message).await?;
@@ -227,21 +230,17 @@ impl Hub {
                 let message = format!("runtime \"{name}\" already connected");
                 return Err(Failure::new(Code::AlreadyExists, message));
             }
-            let message = format!("the runtime {ANEW}");
+            let message = format!("the runtime {RECONNECTED}");
             earlier.end(Err(Failure::new(Code::Unavailable, message)));
         }
         let _ = session.name.set(name.into());
         connected.runtimes.insert(session.name(), session.clone());
         drop(connected);
-        self.say(Level::Info, &format!("runtime \"{name}\" has connected"));
+        self.write_log(Level::Info, &format!("runtime \"{name}\" has connected"));
         Ok(())
     }
 
-    pub(super) fn dismiss_runtime(
-        &self,
-        session: &Arc<RuntimeSession>,
-        outcome: Result<(), Failure>,
-    ) {
+    pub(super) fn end_runtime(&self, session: &Arc<RuntimeSession>, outcome: Result<(), Failure>) {
         if !session.end(outcome) {
             return;
         }
@@ -251,7 +250,7 @@ impl Hub {
         if known.is_some_and(|known| Arc::ptr_eq(known, session)) {
             connected.runtimes.remove(&name);
             drop(connected);
-            self.say(Level::Info, &format!("runtime \"{name}\" has left"));
+            self.write_log(Level::Info, &format!("runtime \"{name}\" has left"));
         }
     }
 }
@@ -266,18 +265,18 @@ async fn listen(
     let outcome = tokio::select! {
         () = session.closed.cancelled() => return,
         failure = lease.ended() => Err(failure),
-        outcome = converse(&hub, &session, &mut requests, codec) => outcome,
+        outcome = run_stream(&hub, &session, &mut requests, codec) => outcome,
     };
-    hub.dismiss_runtime(&session, outcome);
+    hub.end_runtime(&session, outcome);
 }
 
-async fn converse(
+async fn run_stream(
     hub: &Hub,
     session: &Arc<RuntimeSession>,
     requests: &mut Requests,
     codec: Codec,
 ) -> Result<(), Failure> {
-    let limit = session.limits.first_message;
+    let limit = session.limits.first_message_timeout;
     let first = tokio::time::timeout(limit, requests.next::<RuntimeMessage>()).await;
     let first = first.unwrap_or_else(|_| {
         let message = format!(
@@ -289,7 +288,7 @@ async fn converse(
     let Some(first) = first else {
         return Ok(());
     };
-    let Some(Heard::Register(register)) = first.payload else {
+    let Some(FromRuntime::Register(register)) = first.payload else {
         session.answer(false, "first runtime message must be register");
         return Ok(());
     };
@@ -298,22 +297,23 @@ async fn converse(
         return Ok(());
     }
     session.answer(true, "registered");
-    let silence = session.limits.silence;
-    // Those who never greet are asked by HTTP/2 whether they are there.
-    let mut judged = codec == Codec::Json;
-    let mut last = Instant::now();
+    let heartbeat_timeout = session.limits.heartbeat_timeout;
+    // Other runtimes are probed by HTTP/2 itself until they send a ping.
+    let mut requires_messages = codec == Codec::Json;
+    let mut last_message = Instant::now();
     let timed_out = || Failure::new(Code::Unavailable, "heartbeat timeout");
     loop {
-        if session.queue.stalled() >= silence {
+        if session.queue.stalled() >= heartbeat_timeout {
             return Err(timed_out());
         }
-        let left = match judged {
-            true => (last + silence).saturating_duration_since(Instant::now()),
-            false => silence / 2,
+        let left = if requires_messages {
+            (last_message + heartbeat_timeout).saturating_duration_since(Instant::now())
+        } else {
+            heartbeat_timeout / 2
         };
         let left = left.max(Duration::from_millis(1));
         let Ok(next) = tokio::time::timeout(left, requests.next::<RuntimeMessage>()).await else {
-            if judged && last.elapsed() >= silence {
+            if requires_messages && last_message.elapsed() >= heartbeat_timeout {
                 return Err(timed_out());
             }
             continue;
@@ -321,30 +321,30 @@ async fn converse(
         let Some(message) = next? else {
             return Ok(());
         };
-        last = Instant::now();
+        last_message = Instant::now();
         match message.payload {
-            Some(Heard::Ping(Heartbeat { sent_at_unix_ms })) => {
-                judged = true;
+            Some(FromRuntime::Ping(Heartbeat { sent_at_unix_ms })) => {
+                requires_messages = true;
                 let pong = HubRuntimeMessage {
-                    payload: Some(Said::Pong(Heartbeat { sent_at_unix_ms })),
+                    payload: Some(ToRuntime::Pong(Heartbeat { sent_at_unix_ms })),
                 };
                 tokio::select! {
                     _ = session.queue.put(pong, 0) => {}
-                    () = session.queue.abandoned(silence) => return Err(timed_out()),
+                    () = session.queue.wait_until_stalled(heartbeat_timeout) => return Err(timed_out()),
                 }
             }
-            Some(Heard::InstallResult(result)) => {
+            Some(FromRuntime::InstallResult(result)) => {
                 let end = match &result.error {
                     Some(error) => Err(failure(error)),
                     None => Ok(result.clip),
                 };
-                session.settle(&result.request_id, end);
+                session.finish_request(&result.request_id, end);
             }
-            Some(Heard::RemoveResult(result)) => {
+            Some(FromRuntime::RemoveResult(result)) => {
                 let end = result.error.as_ref().map(failure);
-                session.settle(&result.request_id, end.map_or(Ok(None), Err));
+                session.finish_request(&result.request_id, end.map_or(Ok(None), Err));
             }
-            Some(Heard::Register(_)) => {
+            Some(FromRuntime::Register(_)) => {
                 return Err(Failure::invalid("register message is only allowed once"));
             }
             None => {}

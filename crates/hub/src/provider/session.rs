@@ -1,4 +1,4 @@
-//! One provider while it is connected: its clips, its calls, and what is on its way to it.
+//! One connected provider: its clips, its running calls, and its outgoing messages.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -19,34 +19,34 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::clip::RemoteClip;
-use super::flow::{Flow, disconnected};
-use super::heard::Dialect;
+use super::incoming::Dialect;
+use super::pending_call::{PendingCall, disconnected};
 use super::typed;
 use crate::limits::Limits;
-use crate::queue::{Queue, Rest};
+use crate::queue::{OnClose, Queue};
 use crate::table::Owner;
 
-/// A provider while it is connected.
+/// A connected provider.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(super) owner: Owner,
     pub(super) id: Arc<str>,
-    /// With whose token it came, and so to whom its clips belong.
+    /// The caller that opened the stream; its scope owns the clips.
     pub(crate) caller: Caller,
     pub(crate) connected: Timestamp,
-    /// Whether it is a hub that passes its clips on.
+    /// The provider is a hub that passes on its own clips.
     pub(crate) is_hub: bool,
     pub(super) codec: Codec,
     pub(super) limits: Arc<Limits>,
     pub(super) queue: Queue<Outgoing>,
-    /// Told when an answer was read or is not wanted any more.
+    /// Notified when a part of an answer was read or a call was cancelled.
     pub(super) room: Notify,
     pub(super) closed: CancellationToken,
     registered: OnceLock<Registered>,
-    state: Mutex<State>,
+    state: Mutex<SessionState>,
 }
 
-/// What is known once it has registered.
+/// The properties that the registration fixes.
 #[derive(Debug)]
 struct Registered {
     name: Arc<str>,
@@ -55,42 +55,42 @@ struct Registered {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct SessionState {
     /// Set once; nothing is added after that.
     pub(super) outcome: Option<Result<(), Failure>>,
-    /// By the alias the provider wants for them.
-    pub(super) clips: BTreeMap<String, Offered>,
-    calls: HashMap<Text, Arc<Flow>>,
-    requests: HashMap<Text, Asked>,
-    /// Installations and removals that a typed runtime was asked for.
-    pub(super) chores: Vec<super::chores::Chore>,
+    /// The offered clips, by the alias that the provider requested.
+    pub(super) clips: BTreeMap<String, OfferedClip>,
+    calls: HashMap<Text, Arc<PendingCall>>,
+    requests: HashMap<Text, FileRequest>,
+    /// Installations and removals requested from a typed runtime.
+    pub(super) maintenance: Vec<super::maintenance::MaintenanceRequest>,
 }
 
-/// A clip and the alias it got here.
+/// A clip and the alias it was granted.
 #[derive(Debug, Clone)]
-pub(super) struct Offered {
+pub(super) struct OfferedClip {
     pub(super) alias: String,
     pub(super) clip: Arc<RemoteClip>,
 }
 
-/// Who waits for a file.
+/// A request for a file, with the channel for its answer.
 #[derive(Debug)]
-pub(super) enum Asked {
+pub(super) enum FileRequest {
     Web(oneshot::Sender<Result<GetClipWebResult, Failure>>),
     Data(oneshot::Sender<Result<DataResult, Failure>>),
 }
 
-/// A message on its way to the provider.
+/// A message to the provider.
 #[derive(Debug)]
 pub(super) enum Outgoing {
-    /// To be written in the codec of the stream.
+    /// To be encoded in the codec of the stream.
     Message(HubMessage),
-    /// Written already.
+    /// Encoded already.
     Raw(Bytes),
 }
 
-/// The bytes a message takes in memory beside its payload, roughly.
-const OVERHEAD: usize = 256;
+/// The approximate bytes that a message takes in memory beside its payload.
+const MESSAGE_OVERHEAD: usize = 256;
 
 impl Session {
     pub(super) fn new(caller: Caller, codec: Codec, is_hub: bool, limits: Arc<Limits>) -> Self {
@@ -111,12 +111,12 @@ impl Session {
         }
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, SessionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Fixes name and dialect. Only the first counts.
-    pub(super) fn name_it(&self, name: &str, dialect: Dialect, manages: bool) {
+    /// Sets the properties of the registration. Only the first call has an effect.
+    pub(super) fn set_registered(&self, name: &str, dialect: Dialect, manages: bool) {
         let name = name.into();
         let _ = self.registered.set(Registered {
             name,
@@ -125,7 +125,7 @@ impl Session {
         });
     }
 
-    /// The name it registered with.
+    /// The registered name; empty before the registration.
     pub(crate) fn name(&self) -> Arc<str> {
         let registered = self.registered.get();
         registered.map_or_else(Arc::default, |it| it.name.clone())
@@ -137,12 +137,12 @@ impl Session {
             .map_or(Dialect::Register, |it| it.dialect)
     }
 
-    /// Whether it installs clips without a stream of its own for that.
+    /// Reports whether the provider installs clips over its provider stream.
     pub(crate) fn manages(&self) -> bool {
         self.registered.get().is_some_and(|it| it.manages)
     }
 
-    /// Its clips, by the aliases they have here.
+    /// Returns the granted aliases of its clips, sorted.
     pub(crate) fn aliases(&self) -> Vec<String> {
         let state = self.state();
         let mut aliases: Vec<String> = state.clips.values().map(|it| it.alias.clone()).collect();
@@ -150,22 +150,22 @@ impl Session {
         aliases
     }
 
-    /// How the provider calls the clip that goes by `alias` here.
-    pub(super) fn own_name(&self, alias: &str) -> Option<String> {
+    /// Returns the provider's own name of the clip with this granted alias.
+    pub(super) fn name_at_provider(&self, alias: &str) -> Option<String> {
         let state = self.state();
         let mut clips = state.clips.values();
         let offered = clips.find(|offered| offered.alias == alias);
         offered.map(|offered| offered.clip.name.clone())
     }
 
-    /// The clip that the provider calls `name`.
+    /// Returns the clip that the provider calls `name`.
     pub(super) fn offered(&self, name: &str) -> Option<Arc<RemoteClip>> {
         let name = pinion_clip::alias::normalise(name)?;
         let state = self.state();
         state.clips.get(&name).map(|offered| offered.clip.clone())
     }
 
-    // ── What goes out ──
+    // ── Outgoing messages ──
 
     fn outgoing(&self, payload: Payload) -> Option<Outgoing> {
         match self.dialect() {
@@ -176,18 +176,19 @@ impl Session {
         }
     }
 
-    /// Sends a message as soon as there is room; whether the session is still open.
+    /// Sends a message as soon as there is room. Returns `false` if the session has ended.
     pub(super) async fn send(&self, payload: Payload, size: usize) -> bool {
         match self.outgoing(payload) {
-            Some(message) => self.queue.put(message, size + OVERHEAD).await,
+            Some(message) => self.queue.put(message, size + MESSAGE_OVERHEAD).await,
             None => true,
         }
     }
 
-    /// Sends a message if there is room now, or gives back what has to wait. `None`: it is on its way, or nobody is there.
+    /// Sends a message if there is room now, and returns it with its size otherwise. `None` if it was sent or the
+    /// session has ended.
     pub(super) fn send_now(&self, payload: Payload, size: usize) -> Option<(Outgoing, usize)> {
         let message = self.outgoing(payload)?;
-        let size = size + OVERHEAD;
+        let size = size + MESSAGE_OVERHEAD;
         self.queue.offer(message, size).err().map(|it| (it, size))
     }
 
@@ -198,14 +199,14 @@ impl Session {
         }
     }
 
-    /// Greets the provider before it has said anything, in words for both dialects.
-    pub(super) fn greet(&self, version: &str) {
+    /// Sends the first message, which both dialects can read.
+    pub(super) fn send_hello(&self, version: &str) {
         let millis =
             |time: std::time::Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
         let hello = ProviderHello {
             session_id: (&self.id).into(),
-            heartbeat_interval_ms: millis(self.limits.heartbeat),
-            heartbeat_timeout_ms: millis(self.limits.silence),
+            heartbeat_interval_ms: millis(self.limits.heartbeat_interval),
+            heartbeat_timeout_ms: millis(self.limits.heartbeat_timeout),
             hub_version: Text::new(version),
         };
         self.queue.push(match self.codec {
@@ -216,7 +217,7 @@ impl Session {
         });
     }
 
-    /// Says that a registration is refused.
+    /// Sends the refusal of a registration.
     pub(super) fn refuse(&self, dialect: Dialect, message: &str) {
         self.queue.push(match dialect {
             Dialect::Typed => Outgoing::Raw(typed::refused(message)),
@@ -232,108 +233,117 @@ impl Session {
 
     // ── Calls ──
 
-    /// Begins a call, if there may be one more.
-    pub(super) fn begin(&self, deadline: Option<Instant>) -> Result<Arc<Flow>, Failure> {
+    /// Adds a call, or fails if the session has ended or has the most calls already.
+    pub(super) fn begin_call(
+        &self,
+        deadline: Option<Instant>,
+    ) -> Result<Arc<PendingCall>, Failure> {
         let mut state = self.state();
         state.admits(&self.limits)?;
-        let flow = Arc::new(Flow::new(deadline));
-        state.calls.insert(flow.id.clone(), flow.clone());
-        Ok(flow)
+        let pending = Arc::new(PendingCall::new(deadline));
+        state.calls.insert(pending.id.clone(), pending.clone());
+        Ok(pending)
     }
 
-    pub(super) fn call(&self, id: &str) -> Option<Arc<Flow>> {
+    pub(super) fn call(&self, id: &str) -> Option<Arc<PendingCall>> {
         self.state().calls.get(id).cloned()
     }
 
-    /// Whether this is the only call there is.
-    pub(super) fn is_alone(&self, flow: &Flow) -> bool {
+    /// Reports whether the session has no other call and no file request.
+    pub(super) fn is_alone(&self, pending: &PendingCall) -> bool {
         let state = self.state();
-        state.requests.is_empty() && state.calls.len() == 1 && state.calls.contains_key(&flow.id)
+        state.requests.is_empty() && state.calls.len() == 1 && state.calls.contains_key(&pending.id)
     }
 
-    /// The provider has nothing more to say about a call.
-    pub(super) fn settle(&self, flow: &Flow) {
-        self.state().calls.remove(&flow.id);
+    /// Removes a call that the provider has completed.
+    pub(super) fn remove_call(&self, pending: &PendingCall) {
+        self.state().calls.remove(&pending.id);
     }
 
-    /// Ends a call from here. What still comes for it is dropped.
-    pub(super) fn abandon(&self, flow: &Flow, failure: Failure) {
-        let known = self.state().calls.remove(&flow.id).is_some();
-        flow.fail(CallError::Unanswered(failure));
+    /// Cancels a call. Parts that still arrive for it are dropped.
+    pub(super) fn cancel_call(&self, pending: &PendingCall, failure: Failure) {
+        let known = self.state().calls.remove(&pending.id).is_some();
+        pending.fail(CallError::Unanswered(failure));
         self.room.notify_one();
         if known {
             self.push(Payload::InvokeCancel(InvokeCancel {
-                request_id: flow.id.clone(),
-                reason: flow.reason().into(),
+                request_id: pending.id.clone(),
+                reason: pending.reason().into(),
             }));
         }
     }
 
     // ── Files ──
 
-    /// Notes that somebody waits for the answer to `id`.
-    pub(super) fn expect(&self, id: Text, asked: Asked) -> Result<(), Failure> {
+    /// Adds a request for a file, or fails as [`Self::begin_call`] does.
+    pub(super) fn add_request(&self, id: Text, request: FileRequest) -> Result<(), Failure> {
         let mut state = self.state();
         state.admits(&self.limits)?;
-        state.requests.insert(id, asked);
+        state.requests.insert(id, request);
         Ok(())
     }
 
-    pub(super) fn expected(&self, id: &str) -> Option<Asked> {
+    pub(super) fn take_request(&self, id: &str) -> Option<FileRequest> {
         self.state().requests.remove(id)
     }
 
     // ── The end ──
 
-    /// Ends the session: nothing is added any more, and all that waits fails. Gives the clips it had, if this is the end that
-    /// counts.
+    /// Ends the session: it accepts nothing more, and all that waits fails. Returns its clips, or `None` if it had
+    /// ended before.
     ///
-    /// Their place in the table, and their logs, are left to the caller.
-    pub(super) fn end(&self, outcome: Result<(), Failure>) -> Option<BTreeMap<String, Offered>> {
+    /// The caller removes the clips from the routing table and closes their logs.
+    pub(super) fn end(
+        &self,
+        outcome: Result<(), Failure>,
+    ) -> Option<BTreeMap<String, OfferedClip>> {
         let mut state = self.state();
         if state.outcome.is_some() {
             return None;
         }
-        let rest = match outcome {
-            Ok(()) => Rest::Send,
-            Err(_) => Rest::Drop,
+        let on_close = match outcome {
+            Ok(()) => OnClose::Send,
+            Err(_) => OnClose::Drop,
         };
         state.outcome = Some(outcome);
         let calls = std::mem::take(&mut state.calls);
         let requests = std::mem::take(&mut state.requests);
-        let chores = std::mem::take(&mut state.chores);
+        let maintenance = std::mem::take(&mut state.maintenance);
         let clips = std::mem::take(&mut state.clips);
         drop(state);
-        self.queue.finish(rest);
+        self.queue.close(on_close);
         self.closed.cancel();
-        for flow in calls.values() {
-            flow.fail(CallError::Unanswered(disconnected()));
+        for pending in calls.values() {
+            pending.fail(CallError::Unanswered(disconnected()));
         }
-        for asked in requests.into_values() {
-            match asked {
-                Asked::Web(answer) => drop(answer.send(Err(disconnected()))),
-                Asked::Data(answer) => drop(answer.send(Err(disconnected()))),
+        for request in requests.into_values() {
+            match request {
+                FileRequest::Web(answer) => drop(answer.send(Err(disconnected()))),
+                FileRequest::Data(answer) => drop(answer.send(Err(disconnected()))),
             }
         }
-        for chore in chores {
-            chore.finish(Err(disconnected()));
+        for request in maintenance {
+            request.finish(Err(disconnected()));
         }
         Some(clips)
     }
 
-    /// How it ended.
+    /// The result of the session; `Ok` while it runs.
     pub(super) fn outcome(&self) -> Result<(), Failure> {
         self.state().outcome.clone().unwrap_or(Ok(()))
     }
 }
 
-impl State {
+impl SessionState {
     fn admits(&self, limits: &Limits) -> Result<(), Failure> {
         if self.outcome.is_some() {
             return Err(disconnected());
         }
         if self.calls.len() + self.requests.len() >= limits.calls {
-            let message = format!("the provider has {} calls already", limits.calls);
+            let message = format!(
+                "the provider already has {} calls; try again later",
+                limits.calls
+            );
             return Err(Failure::new(Code::ResourceExhausted, message));
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Which providers and runtimes are connected, by name.
+//! The connected providers and runtimes, by name.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,22 +7,21 @@ use pinion_access::{Caller, Principal};
 use pinion_clip::logs::Level;
 use pinion_status::{Code, Failure};
 
-use super::ANEW;
+use super::RECONNECTED;
 use super::clip::RemoteClip;
-use super::heard::Dialect;
-use super::legacy::{Legacy, Lost};
+use super::earlier_session::{EarlierSession, LostLogs};
+use super::incoming::Dialect;
 use super::registration::{self, Registration};
 use super::runtimes::RuntimeSession;
-use super::session::{Offered, Session};
+use super::session::{OfferedClip, Session};
 use super::typed::Granted;
 use crate::Hub;
 use crate::hub::OWN_NAMES;
 use crate::table::{Conflict, Departure, Owner, Route};
 
-/// The longest name of a provider.
-const LONGEST_NAME: usize = 200;
+/// The most bytes of a provider's name.
+const MAX_NAME_BYTES: usize = 200;
 
-/// Everybody who is connected.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
     state: Mutex<Connected>,
@@ -32,7 +31,7 @@ pub(crate) struct Sessions {
 pub(super) struct Connected {
     pub(super) providers: BTreeMap<Arc<str>, Arc<Session>>,
     pub(super) runtimes: BTreeMap<Arc<str>, Arc<RuntimeSession>>,
-    lost: Lost,
+    lost: LostLogs,
 }
 
 impl Sessions {
@@ -40,12 +39,12 @@ impl Sessions {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The providers, by name.
+    /// Returns the providers, sorted by name.
     pub(crate) fn providers(&self) -> Vec<Arc<Session>> {
         self.state().providers.values().cloned().collect()
     }
 
-    /// The runtimes, by name.
+    /// Returns the runtimes, sorted by name.
     pub(crate) fn runtimes(&self) -> Vec<Arc<RuntimeSession>> {
         self.state().runtimes.values().cloned().collect()
     }
@@ -58,7 +57,7 @@ impl Sessions {
         self.state().runtimes.get(name).cloned()
     }
 
-    /// The provider a route belongs to.
+    /// Returns the provider that owns a route.
     pub(crate) fn owning(&self, owner: &Owner) -> Option<Arc<Session>> {
         let state = self.state();
         state
@@ -69,40 +68,40 @@ impl Sessions {
     }
 }
 
-/// A name that can be registered.
+/// Trims and checks a name; `what` names it in the failure.
 pub(super) fn checked_name<'a>(name: &'a str, what: &str) -> Result<&'a str, Failure> {
     let name = name.trim();
     if name.is_empty() {
         return Err(Failure::invalid(format!("{what} is required")));
     }
-    if name.len() > LONGEST_NAME || name.chars().any(char::is_control) {
-        let message = format!("{what} has more than {LONGEST_NAME} bytes, or control characters");
+    if name.len() > MAX_NAME_BYTES || name.chars().any(char::is_control) {
+        let message = format!("{what} has more than {MAX_NAME_BYTES} bytes, or control characters");
         return Err(Failure::invalid(message));
     }
     if OWN_NAMES.iter().any(|own| name.eq_ignore_ascii_case(own)) {
-        let message = format!("{what} \"{name}\" is the hub's own; choose another");
+        let message = format!("{what} \"{name}\" is reserved for the hub; choose another name");
         return Err(Failure::invalid(message));
     }
     Ok(name)
 }
 
-/// Whether one who comes with `new` may take the place of one who came with `old`: only with the very same token, or where
-/// everybody on this machine may do everything.
+/// Reports whether `new` may replace the session of `old`: only with the same token, or without any token on a hub
+/// where every local caller has all rights.
 pub(super) fn may_replace(old: &Caller, new: &Caller) -> bool {
     let known = new.token.is_some() || new.principal == Principal::Super;
     known && old.token == new.token && old.principal == new.principal
 }
 
-/// That somebody else goes by this name.
+/// The failure of a registration whose name is in use.
 pub(super) fn name_taken(name: &str) -> Failure {
     let message = format!("provider \"{name}\" already connected");
     Failure::new(Code::AlreadyExists, message)
 }
 
 impl Hub {
-    /// Lets a provider in with all of its clips, or not at all. Takes the place of an earlier session of the same provider.
+    /// Registers a provider with all of its clips, or not at all. Replaces an earlier session of the same provider.
     ///
-    /// `answer` is given before the first call can come: providers take nothing in before they know that they are.
+    /// `answer` runs before the first call can arrive, because providers accept calls only after they are registered.
     pub(super) fn register(
         &self,
         session: &Arc<Session>,
@@ -114,7 +113,7 @@ impl Hub {
     ) -> Result<(), Failure> {
         let name = checked_name(name, "provider_name")?;
         registration::check(&clips, 0, &session.limits)?;
-        session.name_it(name, dialect, manages);
+        session.set_registered(name, dialect, manages);
         let mut connected = self.sessions().state();
         let scope = session.caller.scope();
         if let Some(runtime) = connected.runtimes.get(name)
@@ -128,30 +127,30 @@ impl Hub {
         {
             return Err(name_taken(name));
         }
-        let legacy = match &earlier {
-            Some(earlier) => Legacy::of(earlier),
+        let earlier_session = match &earlier {
+            Some(earlier) => EarlierSession::of(earlier),
             None => connected.lost.find(name, &session.caller),
         };
-        // The earlier one stays as it is until this one is in its place.
-        let granted = self.place(session, dialect, clips, legacy, answer)?;
+        // The earlier session stays unchanged until this one has replaced it.
+        let granted = self.insert_clips(session, dialect, clips, earlier_session, answer)?;
         connected.providers.insert(session.name(), session.clone());
         connected.lost.forget(name);
         if let Some(earlier) = &earlier {
-            let message = format!("the provider {ANEW}");
+            let message = format!("the provider {RECONNECTED}");
             let left = earlier.end(Err(Failure::new(Code::Unavailable, message)));
             self.table().forget(&earlier.owner, Departure::Lost);
             for (name, offered) in left.unwrap_or_default() {
                 if session.offered(&name).is_none() {
-                    offered.clip.leave();
+                    offered.clip.close_log();
                 }
             }
         }
         drop(connected);
         let verb = match earlier {
-            Some(_) => ANEW,
+            Some(_) => RECONNECTED,
             None => "has connected",
         };
-        self.say(
+        self.write_log(
             Level::Info,
             &format!(
                 "provider \"{name}\" of {} {verb} with {} clips",
@@ -162,7 +161,7 @@ impl Hub {
         Ok(())
     }
 
-    /// Adds clips to those of a session, or puts them in the place of its own.
+    /// Adds clips to a session, or replaces those of the same name.
     pub(super) fn add(
         &self,
         session: &Arc<Session>,
@@ -176,26 +175,26 @@ impl Hub {
             state.clips.len() - known.count()
         };
         registration::check(&clips, present, &session.limits)?;
-        self.place(session, dialect, clips, Legacy::default(), answer)
+        self.insert_clips(session, dialect, clips, EarlierSession::default(), answer)
     }
 
-    fn place(
+    fn insert_clips(
         &self,
         session: &Arc<Session>,
         dialect: Dialect,
         clips: Vec<Registration>,
-        mut legacy: Legacy,
+        mut earlier_session: EarlierSession,
         answer: impl FnOnce(&[Granted]),
     ) -> Result<Vec<Granted>, Failure> {
         let conflict = match dialect {
             Dialect::Register => Conflict::Refuse,
             Dialect::Typed => Conflict::Rename,
         };
-        // Held until the clips are in the table and the answer is on its way, so that a session that ends takes all of them away
-        // and calls, which look at it first, come behind the answer.
+        // Locked until the clips are in the table and the answer is queued: a session that ends then removes all of
+        // them, and calls, which lock it first, are queued behind the answer.
         let mut state = session.state();
         if state.outcome.is_some() {
-            return Err(super::flow::disconnected());
+            return Err(super::pending_call::disconnected());
         }
         let mut granted = Vec::with_capacity(clips.len());
         let mut routes = Vec::with_capacity(clips.len());
@@ -210,7 +209,7 @@ impl Hub {
                 clip.manifest,
                 clip.guarded,
                 earlier,
-                legacy.logs.remove(&name),
+                earlier_session.logs.remove(&name),
             ));
             routes.push(Route {
                 alias: known.map_or_else(|| name.clone(), |known| known.alias.clone()),
@@ -226,32 +225,34 @@ impl Hub {
             });
             offered.push(remote);
         }
-        let instead_of = legacy.owner.as_ref();
-        let aliases = self.table().insert_instead(routes, conflict, instead_of)?;
+        let earlier_owner = earlier_session.owner.as_ref();
+        let aliases = self
+            .table()
+            .insert_replacing(routes, conflict, earlier_owner)?;
         for ((clip, alias), granted) in offered.into_iter().zip(aliases).zip(&mut granted) {
             granted.alias.clone_from(&alias);
-            clip.arrive();
+            clip.reopen_log();
             let name = granted.suggested.clone();
-            state.clips.insert(name, Offered { alias, clip });
+            state.clips.insert(name, OfferedClip { alias, clip });
         }
         answer(&granted);
         Ok(granted)
     }
 
-    /// Takes clips away that their provider no longer offers.
+    /// Removes clips that their provider no longer offers.
     pub(super) fn withdraw(&self, session: &Session, names: &[String]) {
         let mut state = session.state();
         for name in names {
             let name = pinion_clip::alias::normalise(name).unwrap_or_default();
             if let Some(offered) = state.clips.remove(&name) {
                 self.table().remove(&offered.alias, &session.owner);
-                offered.clip.leave();
+                offered.clip.close_log();
             }
         }
     }
 
-    /// Ends a session and takes its clips away.
-    pub(super) fn dismiss(
+    /// Ends a session and removes its clips.
+    pub(super) fn end_session(
         &self,
         session: &Arc<Session>,
         outcome: Result<(), Failure>,
@@ -279,10 +280,10 @@ impl Hub {
         self.table().forget(&session.owner, departure);
         drop(connected);
         for offered in left.into_values() {
-            offered.clip.leave();
+            offered.clip.close_log();
         }
         if is_known {
-            self.say(Level::Info, &format!("provider \"{name}\" {why}"));
+            self.write_log(Level::Info, &format!("provider \"{name}\" {why}"));
         }
     }
 }

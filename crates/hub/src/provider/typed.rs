@@ -1,20 +1,20 @@
-//! The typed spelling: JSON objects told apart by a `type`, payloads inline. It means what the schema's messages mean, and
-//! is translated to and from them here and nowhere else.
+//! The typed dialect: JSON objects with a `type` and inline payloads. It means the same as the schema's messages, and
+//! only this module translates between the two.
 
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use pinion_proto::hub::hub_message::Payload as Said;
+use pinion_proto::hub::hub_message::Payload as ToProvider;
 use pinion_proto::hub::{InvokeCommand, InvokeInput, ProviderHello};
 use pinion_status::{Code, Failure};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::heard::{self, Heard, Log, Part};
+use super::incoming::{self, AnswerPart, FromProvider, LogLine};
 use super::registration::Registration;
 
-/// A clip and the alias it got.
+/// A registered clip and the alias it was granted.
 #[derive(Debug, Serialize)]
 pub(super) struct Granted {
     pub(super) package: String,
@@ -22,10 +22,10 @@ pub(super) struct Granted {
     pub(super) alias: String,
 }
 
-/// An object of one level, its members as they are written.
+/// The members of a JSON object, unparsed.
 type Members<'a> = HashMap<String, &'a RawValue>;
 
-/// The `type` of a message, if it is one of this spelling.
+/// Returns the `type` of a message; `None` if the message is not of this dialect.
 pub(super) fn kind(message: &[u8]) -> Result<Option<String>, Failure> {
     let members = members(message)?;
     Ok(members
@@ -35,11 +35,10 @@ pub(super) fn kind(message: &[u8]) -> Result<Option<String>, Failure> {
 
 fn members(message: &[u8]) -> Result<Members<'_>, Failure> {
     serde_json::from_slice(message)
-        .map_err(|error| Failure::invalid(format!("the message is no JSON object: {error}")))
+        .map_err(|error| Failure::invalid(format!("the message is not a JSON object: {error}")))
 }
 
-/// Reads a message.
-pub(super) fn read(message: &Bytes) -> Result<Heard, Failure> {
+pub(super) fn read(message: &Bytes) -> Result<FromProvider, Failure> {
     let members = members(message)?;
     let text = |key: &str| -> String {
         let value = members.get(key).map(|value| value.get());
@@ -51,13 +50,13 @@ pub(super) fn read(message: &Bytes) -> Result<Heard, Failure> {
         let value = value.and_then(|value| serde_json::from_str(value).ok());
         value.unwrap_or_default()
     };
-    // An inline payload is a slice of the message it came in.
+    // An inline payload is a slice of the message it arrived in.
     let payload = |key: &str| match members.get(key).map(|value| value.get().trim()) {
         None => Bytes::new(),
         Some(text) => message.slice_ref(text.as_bytes()),
     };
     let part = |output, error, done| {
-        Heard::Part(Part {
+        FromProvider::Part(AnswerPart {
             id: text("requestId").into(),
             output,
             error,
@@ -65,7 +64,7 @@ pub(super) fn read(message: &Bytes) -> Result<Heard, Failure> {
         })
     };
     Ok(match text("type").as_str() {
-        "RegisterClips" => Heard::Clips {
+        "RegisterClips" => FromProvider::Clips {
             provider: Some(text("providerName").trim().to_owned()).filter(|it| !it.is_empty()),
             clips: Ok(value("clips")
                 .as_array()
@@ -73,7 +72,7 @@ pub(super) fn read(message: &Bytes) -> Result<Heard, Failure> {
                 .unwrap_or_default()),
             manages: value("runtime") == Value::Bool(true),
         },
-        "UnregisterClips" => Heard::Removed(match value("aliases") {
+        "UnregisterClips" => FromProvider::Removed(match value("aliases") {
             Value::Array(names) => names
                 .iter()
                 .filter_map(|name| name.as_str().map(str::to_owned))
@@ -90,8 +89,8 @@ pub(super) fn read(message: &Bytes) -> Result<Heard, Failure> {
             error => part(Bytes::new(), error, true),
         },
         "InvokeStreamEnd" => part(Bytes::new(), failure(&value("error")), true),
-        "Heartbeat" => Heard::Heartbeat,
-        "Log" => Heard::Log(Log {
+        "Heartbeat" => FromProvider::Heartbeat,
+        "Log" => FromProvider::Log(LogLine {
             clip: match text("alias").trim() {
                 "" => text("package"),
                 alias => alias.to_owned(),
@@ -99,13 +98,13 @@ pub(super) fn read(message: &Bytes) -> Result<Heard, Failure> {
             level: text("level"),
             message: text("message"),
             request: text("requestId"),
-            time: heard::time_of(&value("timestampUnixMs")),
+            time: incoming::time_of(&value("timestampUnixMs")),
         }),
-        _ => Heard::Nothing,
+        _ => FromProvider::Nothing,
     })
 }
 
-/// A failure, given as a text or as an object with a code.
+/// Reads a failure, which is a text or an object with a code.
 fn failure(error: &Value) -> Option<Failure> {
     let text = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default();
     match error {
@@ -118,24 +117,24 @@ fn failure(error: &Value) -> Option<Failure> {
     }
 }
 
-/// Writes a message; `None` if this spelling has none for it.
-pub(super) fn write(said: &Said) -> Option<Bytes> {
-    let object = match said {
-        Said::InvokeCommand(command) => return Some(invoke(command)),
-        Said::InvokeInput(input) => return Some(feed(input)),
-        Said::InvokeCancel(cancel) => serde_json::json!({
+/// Encodes a message; `None` if this dialect has no such message.
+pub(super) fn write(message: &ToProvider) -> Option<Bytes> {
+    let object = match message {
+        ToProvider::InvokeCommand(command) => return Some(invoke(command)),
+        ToProvider::InvokeInput(input) => return Some(feed(input)),
+        ToProvider::InvokeCancel(cancel) => serde_json::json!({
             "type": "InvokeCancel", "requestId": *cancel.request_id, "reason": *cancel.reason,
         }),
-        Said::Pong(beat) => serde_json::json!({
+        ToProvider::Pong(beat) => serde_json::json!({
             "type": "Heartbeat", "pong": {"sentAtUnixMs": beat.sent_at_unix_ms.to_string()},
         }),
-        Said::ProviderHello(hello) => return Some(self::hello(hello)),
+        ToProvider::ProviderHello(hello) => return Some(self::hello(hello)),
         _ => return None,
     };
     Some(object.to_string().into())
 }
 
-/// The first message, which can be read in both spellings.
+/// Encodes the first message in a form that both dialects can read.
 pub(super) fn hello(hello: &ProviderHello) -> Bytes {
     let object = serde_json::json!({
         "type": "ProviderHello",
@@ -150,13 +149,13 @@ pub(super) fn hello(hello: &ProviderHello) -> Bytes {
     object.to_string().into()
 }
 
-/// Which aliases clips got.
+/// Encodes the granted aliases.
 pub(super) fn registered(clips: &[Granted]) -> Bytes {
     let object = serde_json::json!({"type": "ClipsRegistered", "clips": clips});
     object.to_string().into()
 }
 
-/// That clips were not registered; the stream ends behind it.
+/// Encodes the refusal of a registration, after which the stream ends.
 pub(super) fn refused(message: &str) -> Bytes {
     let object = serde_json::json!({
         "type": "ClipsRegistered", "accepted": false, "message": message, "clips": [],
@@ -164,7 +163,7 @@ pub(super) fn refused(message: &str) -> Bytes {
     object.to_string().into()
 }
 
-/// Asks a runtime to install a package.
+/// Encodes the request to install a package.
 pub(super) fn install(id: &str, package: &str, version: &str, alias: &str, secret: &str) -> Bytes {
     let mut object = serde_json::json!({
         "type": "RuntimeInstall", "requestId": id, "package": package, "version": version, "alias": alias,
@@ -175,7 +174,7 @@ pub(super) fn install(id: &str, package: &str, version: &str, alias: &str, secre
     object.to_string().into()
 }
 
-/// Asks a runtime to remove a clip.
+/// Encodes the request to remove a clip.
 pub(super) fn uninstall(id: &str, alias: &str, purge: bool) -> Bytes {
     let object = serde_json::json!({
         "type": "RuntimeUninstall", "requestId": id, "alias": alias, "purge": purge,
@@ -210,7 +209,7 @@ struct MoreInput<'a> {
 
 #[expect(
     clippy::trivially_copy_pass_by_ref,
-    reason = "serde asks with a reference"
+    reason = "serde passes a reference"
 )]
 fn is_zero(number: &i64) -> bool {
     *number == 0
@@ -242,7 +241,7 @@ fn feed(input: &InvokeInput) -> Bytes {
     serde_json::to_vec(&more).unwrap_or_default().into()
 }
 
-/// A payload as it can stand inside a message; what is not JSON becomes a text.
+/// Converts a payload for use inside a message; bytes that are not JSON become a JSON string.
 fn inline(payload: &[u8], empty: &'static str) -> Box<RawValue> {
     let text = String::from_utf8_lossy(payload);
     let text = match text.trim() {
@@ -254,7 +253,7 @@ fn inline(payload: &[u8], empty: &'static str) -> Box<RawValue> {
         .unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
-/// Package and version of a source, for runtimes that are told them apart.
+/// Splits a source into package and version, which runtimes receive separately.
 pub(super) fn package_of(source: &str) -> (&str, &str) {
     let package = match source.strip_prefix("registry:") {
         Some(rest) => rest.rsplit_once('#').map_or(rest, |(_, package)| package),
@@ -326,10 +325,10 @@ mod tests {
             for (key, member) in keys.iter().zip(&members) {
                 message[*key] = member.clone();
             }
-            let heard = read(&message.to_string().into());
-            prop_assert!(heard.is_ok());
-            // An output is passed on as it was written.
-            if let (Ok(Heard::Part(part)), true) = (heard, kind == "InvokeStreamChunk")
+            let read_back = read(&message.to_string().into());
+            prop_assert!(read_back.is_ok());
+            // An output is passed on unchanged.
+            if let (Ok(FromProvider::Part(part)), true) = (read_back, kind == "InvokeStreamChunk")
                 && part.error.is_none()
             {
                 let chunk: Value = serde_json::from_slice(&part.output).unwrap();
@@ -368,7 +367,7 @@ mod tests {
         let message = Bytes::from_static(
             br#"{"type":"InvokeResponse","requestId":"r1","output": {"a": [1, 2]} }"#,
         );
-        let Ok(Heard::Part(part)) = read(&message) else {
+        let Ok(FromProvider::Part(part)) = read(&message) else {
             panic!("no part")
         };
         assert_eq!((&*part.id, part.done), ("r1", true));
@@ -384,7 +383,7 @@ mod tests {
             (r#"{"message":"plain"}"#, Code::Internal, "plain"),
         ] {
             let message = format!(r#"{{"type":"InvokeResponse","requestId":"r1","error":{text}}}"#);
-            let Ok(Heard::Part(part)) = read(&message.into()) else {
+            let Ok(FromProvider::Part(part)) = read(&message.into()) else {
                 panic!("no part")
             };
             assert_eq!(part.error, Some(Failure::new(code, words)), "{text}");

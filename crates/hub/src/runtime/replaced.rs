@@ -1,4 +1,4 @@
-//! Clips that are replaced by another version while they are called.
+//! Clips that are replaced by another version while calls run.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,31 +9,31 @@ use futures_util::Stream;
 use pinion_clip::{CallError, ChunkStream, is_being_replaced};
 
 use super::Installed;
-use crate::endpoint::{Answers, Call};
+use crate::endpoint::{Answers, HubCall};
 
-/// Who has taken the place of a clip that was replaced.
+/// The clip that answers instead of one that was replaced.
 #[derive(Debug, Clone)]
 pub(super) enum Successor {
-    /// It was not replaced.
+    /// The clip was not replaced.
     None,
-    /// It is being replaced.
+    /// The replacement is in progress.
     Coming,
-    /// It was replaced by this one.
+    /// This clip replaced it.
     Here(Arc<Installed>),
-    /// There is none: neither the new version nor the one before can be run.
+    /// Neither the new version nor the earlier one could be loaded.
     Never,
 }
 
-/// The answer of a clip, or of its successor if the clip made way before it had begun with the call.
+/// The answer of a clip, or of its successor if the clip stopped accepting calls before it began with this one.
 pub(super) struct Answer {
     stream: Option<ChunkStream>,
     passed_on: Option<Answers>,
-    /// What the successor needs, until something has come.
-    retry: Option<(Arc<Installed>, Call)>,
+    /// The arguments for the successor, until the first item has arrived.
+    retry: Option<(Arc<Installed>, HubCall)>,
 }
 
 impl Answer {
-    pub(super) fn new(stream: ChunkStream, clip: Arc<Installed>, call: Call) -> Self {
+    pub(super) fn new(stream: ChunkStream, clip: Arc<Installed>, call: HubCall) -> Self {
         Self {
             stream: Some(stream),
             passed_on: None,

@@ -1,4 +1,4 @@
-//! Which clip fills which slot of another. Only clips installed here have bindings, and they are kept with the clip.
+//! The bindings of dependency slots to clips. Only clips installed here have bindings, which are stored with the clip.
 
 use std::sync::Arc;
 
@@ -79,7 +79,7 @@ impl Hub {
         let installed = runtime.and_then(|runtime| Some((runtime, runtime.get(&route.alias)?)));
         installed.ok_or_else(|| {
             let message = format!(
-                "clip \"{}\" is not installed here; only clips that are have bindings",
+                "clip \"{}\" is not installed here; only installed clips have bindings",
                 route.alias
             );
             Failure::new(Code::FailedPrecondition, message)
@@ -87,7 +87,7 @@ impl Hub {
     }
 }
 
-/// Tokens go into a binding and never come out again.
+/// Omits the tokens of a binding: the hub never returns them.
 fn without_secrets(binding: &Binding) -> ClipBinding {
     ClipBinding {
         alias: text(&binding.alias),

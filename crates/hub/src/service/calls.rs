@@ -1,4 +1,4 @@
-//! `Invoke` and `InvokeStream`: one call, in parts or as a whole.
+//! `Invoke` and `InvokeStream`: calls with a single answer or a stream of outputs.
 
 use std::time::Instant;
 
@@ -15,16 +15,16 @@ use pinion_status::{Code, Failure};
 use super::required;
 use crate::Hub;
 use crate::convert::hub_error;
-use crate::endpoint::{Answers, Call, Input, Part};
+use crate::endpoint::{Answers, HubCall, Input, InputPart};
 
-/// Asks for one answer where the protocol cannot say so itself.
+/// The header with which a client requests a single answer where the protocol cannot express it.
 const INVOKE_MODE: &str = "pinix-invoke-mode";
-/// How much is read of a call that may not be made.
-const GLANCE: usize = 64 * 1024;
-const NOTHING: Bytes = Bytes::from_static(b"{}");
+/// The most bytes that are read of a call that its caller may not make.
+const MAX_REJECTED_REQUEST: usize = 64 * 1024;
+const EMPTY_OBJECT: Bytes = Bytes::from_static(b"{}");
 
 impl Hub {
-    /// `Invoke` for a caller that wants a single answer.
+    /// Serves `Invoke` for a caller that wants a single answer.
     pub(super) async fn invoke_once(
         &self,
         caller: &Caller,
@@ -35,9 +35,11 @@ impl Hub {
         let output = match self.answer(&target, wanted).await {
             Ok(output) => output,
             Err(CallError::Answered(failure)) => return Err(failure),
-            Err(CallError::Unanswered(failure)) => return Err(in_time(failure, &call.context)),
+            Err(CallError::Unanswered(failure)) => {
+                return Err(with_caller_timeout(failure, &call.context));
+            }
         };
-        let output = presentable(output, call.context.codec);
+        let output = as_json(output, call.context.codec);
         call.answers
             .send(&InvokeResponse {
                 output,
@@ -46,8 +48,8 @@ impl Hub {
             .await
     }
 
-    /// `Invoke` for a caller that takes outputs as they come.
-    pub(super) async fn invoke_parts(
+    /// Serves `Invoke` for a caller that reads outputs as they arrive.
+    pub(super) async fn invoke_streaming(
         &self,
         caller: &Caller,
         mut call: connect::IncomingCall,
@@ -60,11 +62,11 @@ impl Hub {
         let (target, wanted) = prepare(caller, request, &call.context)?;
         let outputs = self.invoke(&target, wanted);
         let relayed = relay(outputs, call.answers, call.context.codec).await;
-        relayed.map_err(|failure| in_time(failure, &call.context))
+        relayed.map_err(|failure| with_caller_timeout(failure, &call.context))
     }
 
-    /// `InvokeStream`: the caller may go on sending input.
-    pub(super) async fn invoke_fed(
+    /// Serves `InvokeStream`: the caller may send further input.
+    pub(super) async fn invoke_with_input(
         &self,
         caller: &Caller,
         mut call: connect::IncomingCall,
@@ -83,27 +85,28 @@ impl Hub {
         } = call;
         let (request, more) = match first {
             FirstInvoke::Whole(request) => {
-                // Over HTTP/1.1 the answer begins once the request has ended or is not wanted any more.
+                // Over HTTP/1.1 the answer starts only after the request has ended or its reader is dropped.
                 drop(requests);
                 (request, None)
             }
             FirstInvoke::Open(request) => (request, Some(input(requests))),
             FirstInvoke::Chunk => return Err(not_a_start()),
         };
-        let nothing_yet = more.is_some() && request.input.is_empty();
+        let starts_empty = more.is_some() && request.input.is_empty();
         let (target, mut wanted) = prepare(caller, request, &context)?;
-        if nothing_yet {
+        if starts_empty {
             wanted.input = Bytes::new();
         }
         wanted.more = more;
         let outputs = self.invoke(&target, wanted);
         let relayed = relay(outputs, answers, context.codec).await;
-        relayed.map_err(|failure| in_time(failure, &context))
+        relayed.map_err(|failure| with_caller_timeout(failure, &context))
     }
 }
 
-/// A caller that set a limit is told of that limit once it has passed, whoever noticed first. Limits of others are not its own.
-fn in_time(failure: Failure, context: &CallContext) -> Failure {
+/// Reports the caller's own time limit once it has passed, whichever party noticed first. Limits of others are reported
+/// unchanged.
+fn with_caller_timeout(failure: Failure, context: &CallContext) -> Failure {
     let has_passed = |deadline: Instant| deadline <= Instant::now();
     match context.timeout {
         Some(limit)
@@ -124,19 +127,19 @@ fn prepare(
     caller: &Caller,
     request: InvokeRequest,
     context: &CallContext,
-) -> Result<(String, Call), Failure> {
+) -> Result<(String, HubCall), Failure> {
     let (target, command) = named(&request)?;
     let input = request.input.clone();
-    let mut call = Call::new(caller.principal.clone(), command, input);
+    let mut call = HubCall::new(caller.principal.clone(), command, input);
     if call.input.is_empty() {
-        call.input = NOTHING;
+        call.input = EMPTY_OBJECT;
     }
     call.secret = Some(request.clip_token.to_string()).filter(|secret| !secret.is_empty());
     call.deadline = context.deadline.map(Into::into);
     Ok((target.to_owned(), call))
 }
 
-/// The clip and the command that a request is about.
+/// Returns the clip and the command of a request.
 fn named(request: &InvokeRequest) -> Result<(&str, &str), Failure> {
     match (request.clip_name.trim(), request.command.trim()) {
         ("", _) => Err(required("clip_name")),
@@ -145,9 +148,9 @@ fn named(request: &InvokeRequest) -> Result<(&str, &str), Failure> {
     }
 }
 
-/// What is wrong with a call, whoever makes it.
-pub(super) async fn mistake(call: &mut connect::IncomingCall) -> Option<Failure> {
-    call.requests.lower_limit(GLANCE);
+/// Finds an error in a request that does not depend on its caller.
+pub(super) async fn request_error(call: &mut connect::IncomingCall) -> Option<Failure> {
+    call.requests.lower_limit(MAX_REJECTED_REQUEST);
     let request = call.requests.message::<InvokeRequest>().await;
     let failure = match &request {
         Ok(request) => named(request).err()?,
@@ -156,7 +159,7 @@ pub(super) async fn mistake(call: &mut connect::IncomingCall) -> Option<Failure>
     (failure.code == Code::InvalidArgument).then_some(failure)
 }
 
-/// What the caller sends after the start, until it says that it is done.
+/// Returns the caller's input after the start, up to the part marked as the last.
 fn input(requests: Requests) -> Input {
     Box::pin(stream::unfold(Some(requests), |requests| async {
         let mut requests = requests?;
@@ -166,7 +169,7 @@ fn input(requests: Requests) -> Input {
                 payload: Some(Payload::Chunk(chunk)),
                 ..
             }) => {
-                let part = Part::new(chunk.data, chunk.done);
+                let part = InputPart::new(chunk.data, chunk.done);
                 Some((Ok(part), (!chunk.done).then_some(requests)))
             }
             Ok(_) => {
@@ -178,7 +181,7 @@ fn input(requests: Requests) -> Input {
     }))
 }
 
-/// Passes outputs on as they come. What a clip answers with is an answer, even if it is a failure.
+/// Sends outputs as they arrive. A failure that the clip reports is an answer too.
 async fn relay(
     mut outputs: Answers,
     mut answers: connect::Answers,
@@ -188,7 +191,7 @@ async fn relay(
     while let Some(output) = outputs.next().await {
         let response = match output {
             Ok(output) => InvokeResponse {
-                output: presentable(output, codec),
+                output: as_json(output, codec),
                 error: None,
             },
             Err(CallError::Unanswered(failure)) => return Err(failure),
@@ -207,7 +210,7 @@ async fn relay(
     if empty {
         answers
             .send(&InvokeResponse {
-                output: NOTHING,
+                output: EMPTY_OBJECT,
                 error: None,
             })
             .await?;
@@ -215,12 +218,12 @@ async fn relay(
     Ok(())
 }
 
-/// Readers of JSON can rely on outputs being JSON; a provider's that is not becomes a text.
-fn presentable(output: Bytes, codec: Codec) -> Bytes {
+/// Returns an output that is JSON, on which JSON clients rely; other bytes become a JSON string.
+fn as_json(output: Bytes, codec: Codec) -> Bytes {
     let is_json = || serde_json::from_slice::<serde::de::IgnoredAny>(&output).is_ok();
     if codec == Codec::Proto || is_json() {
         return output;
     }
     let text = String::from_utf8_lossy(&output);
-    serde_json::to_vec(&text).map_or(NOTHING, Bytes::from)
+    serde_json::to_vec(&text).map_or(EMPTY_OBJECT, Bytes::from)
 }

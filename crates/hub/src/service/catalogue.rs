@@ -1,4 +1,4 @@
-//! What there is: the hub, its clips, their manifests and pages, and who provides them.
+//! Descriptions of the hub, its clips, their manifests and pages, and its providers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::convert::{clip_info, clip_manifest, text};
 use crate::hub::LOCAL;
 use crate::pages::web_file;
 
-/// What this hub can do beyond the public schema.
+/// The features of this hub beyond the public schema.
 const FEATURES: [&str; 4] = ["data", "logs", "invoke-unary", "typed-provider-json"];
 
 impl Hub {
@@ -36,7 +36,7 @@ impl Hub {
         });
         let own = own.filter(|_| caller.sees_provider(None));
         let mut all: Vec<ProviderInfo> = own.into_iter().collect();
-        // Two streams of one peer are joined by its name.
+        // The provider and runtime streams of one peer are one entry, matched by name.
         let mut connected: BTreeMap<Arc<str>, ProviderInfo> = BTreeMap::new();
         for session in self.sessions().providers() {
             if caller.sees_provider(session.caller.scope()) {
@@ -126,8 +126,9 @@ impl Hub {
         let name = named(&request.clip_name)?;
         let route = self.find(caller, Method::GetClipWeb, name)?;
         let position = |what: &str, value: i64| {
-            u64::try_from(value)
-                .map_err(|_| Failure::invalid(format!("{what} is {value}, it cannot be negative")))
+            u64::try_from(value).map_err(|_| {
+                Failure::invalid(format!("{what} is {value}; it must not be negative"))
+            })
         };
         let wanted = WebRequest {
             path: request.path.to_string(),
@@ -151,7 +152,7 @@ impl Hub {
     }
 }
 
-/// The name of the clip a request is about.
+/// Returns the name of the clip in a request.
 pub(super) fn named(name: &Text) -> Result<&str, Failure> {
     match name.trim() {
         "" => Err(required("clip_name")),

@@ -1,4 +1,5 @@
-//! The files of clips. What is wrong with a file is said inside the answer; who may not, or is not there, outside.
+//! The files of clips. Failures of a file operation are part of the answer; denied rights and unreachable clips are
+//! errors of the call.
 
 use pinion_access::{Caller, Method};
 use pinion_clip::CallError;
@@ -43,14 +44,14 @@ impl Hub {
         match route.endpoint.ask_for_data(path, operation).await {
             Ok(answer) => Ok(data_response(Ok(answer))),
             Err(CallError::Unanswered(failure)) => Err(failure),
-            Err(CallError::Answered(failure)) if is_unseen(failure.code) => Err(failure),
+            Err(CallError::Answered(failure)) if did_not_reach_files(failure.code) => Err(failure),
             Err(CallError::Answered(failure)) => Ok(data_response(Err(failure))),
         }
     }
 }
 
-/// Whether a failure says that nobody has looked at the file.
-fn is_unseen(code: Code) -> bool {
+/// Reports whether a failure means that the operation did not reach the files.
+fn did_not_reach_files(code: Code) -> bool {
     matches!(
         code,
         Code::Unavailable | Code::DeadlineExceeded | Code::Unimplemented

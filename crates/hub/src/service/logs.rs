@@ -1,4 +1,4 @@
-//! `GetLogs`: what a clip, or the hub itself, has said; and, if wanted, what it says from now on.
+//! `GetLogs`: the stored lines of a clip's log, or of the hub's own, and on request the lines that follow.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::Hub;
 use crate::convert::log_entry;
 
 const DEFAULT_TAIL: i32 = 50;
-const LONGEST_TAIL: i32 = 10_000;
+const MAX_TAIL: i32 = 10_000;
 
 impl Hub {
     pub(super) async fn get_logs(
@@ -26,14 +26,15 @@ impl Hub {
         let (name, log) = self.log_of(caller, &request)?;
         let tail = match request.tail {
             ..=0 => DEFAULT_TAIL,
-            tail => tail.min(LONGEST_TAIL),
+            tail => tail.min(MAX_TAIL),
         };
         let tail = usize::try_from(tail).unwrap_or_default();
-        let least = least_of(&request)?;
+        let lowest_level = lowest_level_of(&request)?;
         let since = request.since_unix_ms;
-        let wanted =
-            move |entry: &LogEntry| entry.level >= least && entry.time.as_millisecond() >= since;
-        // Files may have to be read for it.
+        let wanted = move |entry: &LogEntry| {
+            entry.level >= lowest_level && entry.time.as_millisecond() >= since
+        };
+        // The log may have to be read from files, which blocks.
         let recalling = tokio::task::spawn_blocking(move || log.recall(tail, wanted));
         let recalled = recalling.await;
         let (past, mut follower) =
@@ -55,7 +56,7 @@ impl Hub {
             }
         }
         match self.log_of(caller, &request) {
-            // Its provider was lost, and more may come when it is back.
+            // The provider was lost, and more lines may follow when it reconnects.
             Err(failure) if failure.code == Code::Unavailable => Err(failure),
             _ => Ok(()),
         }
@@ -72,19 +73,19 @@ impl Hub {
         }
         let route = self.find(caller, Method::GetLogs, named(&request.clip_name)?)?;
         let log = route.endpoint.log().ok_or_else(|| {
-            let message = format!("clip \"{}\" keeps no log", route.alias);
+            let message = format!("clip \"{}\" has no log", route.alias);
             Failure::new(Code::Unimplemented, message)
         })?;
         Ok((route.alias.clone(), log))
     }
 }
 
-/// From which level on lines are wanted.
-fn least_of(request: &GetLogsRequest) -> Result<Level, Failure> {
+/// Returns the lowest level that a request asks for.
+fn lowest_level_of(request: &GetLogsRequest) -> Result<Level, Failure> {
     match request.min_level.trim() {
         "" => Ok(Level::Debug),
         level => Level::named(level).ok_or_else(|| {
-            let message = format!("min_level \"{level}\" is none of debug, info, warn and error");
+            let message = format!("unknown min_level \"{level}\"; use debug, info, warn or error");
             Failure::invalid(message)
         }),
     }
@@ -95,7 +96,10 @@ fn missed(name: &str, count: u64) -> wire::LogEntry {
         timestamp_unix_ms: Timestamp::now().as_millisecond(),
         clip_name: name.to_owned().into(),
         level: "warn".into(),
-        message: format!("{count} lines came faster than they were read and are left out").into(),
+        message: format!(
+            "{count} lines were dropped because they arrived faster than they were read"
+        )
+        .into(),
         origin: "system".into(),
     }
 }

@@ -31,11 +31,11 @@ impl Hub {
             let present = self.table().get(&alias);
             caller.may_install(&alias, present.as_deref().map(view))?;
         }
-        match self.place_of(caller, request.provider.trim())? {
-            Place::Here => {}
-            Place::There(manager) => {
+        match self.install_target(caller, request.provider.trim())? {
+            InstallTarget::Local => {}
+            InstallTarget::Remote(manager) => {
                 let message = format!("{} has \"{}\" install {source}", **caller, manager.name());
-                self.say(Level::Info, &message);
+                self.write_log(Level::Info, &message);
                 let clip = self
                     .install_at(&manager, &source, requested, &request.clip_token)
                     .await?;
@@ -43,7 +43,7 @@ impl Hub {
             }
         }
         let owner = caller.scope().map_or("", Scope::as_str);
-        self.say(Level::Info, &format!("{} installs {source}", **caller));
+        self.write_log(Level::Info, &format!("{} installs {source}", **caller));
         let route = self
             .install_here(requested, &source, &request.clip_token, owner)
             .await?;
@@ -60,7 +60,7 @@ impl Hub {
         if route.owner != Owner::Local || self.runtime().is_none() {
             self.remove_at(&route, request.purge).await?;
             let message = format!("{} removed \"{}\"", **caller, route.alias);
-            self.say(Level::Info, &message);
+            self.write_log(Level::Info, &message);
             return Ok(RemoveClipResponse {
                 clip_name: text(&route.alias),
             });
@@ -71,7 +71,7 @@ impl Hub {
             Purge::Nothing
         };
         self.remove_here(&route.alias, purge).await?;
-        self.say(
+        self.write_log(
             Level::Info,
             &format!("{} removed \"{}\"", **caller, route.alias),
         );
@@ -81,14 +81,14 @@ impl Hub {
     }
 }
 
-/// Where a clip is installed.
-enum Place {
-    Here,
-    There(Manager),
+/// The machine on which a clip is installed.
+enum InstallTarget {
+    Local,
+    Remote(Manager),
 }
 
 impl Hub {
-    /// Installs a clip on this machine and puts it into the table.
+    /// Installs a clip on this machine and adds it to the routing table.
     pub(crate) async fn install_here(
         &self,
         requested: Option<&str>,
@@ -104,7 +104,7 @@ impl Hub {
             .await
             .inspect_err(|failure| {
                 let message = format!("\"{alias}\" was not installed: {failure}");
-                self.say(Level::Warn, &message);
+                self.write_log(Level::Warn, &message);
             })?;
         let route = local_route(installed);
         self.table().insert(vec![route.clone()], Conflict::Refuse)?;
@@ -118,10 +118,10 @@ impl Hub {
         runtime.remove(alias, purge).await
     }
 
-    /// Who installs clips for a request that names this provider, or none.
-    fn place_of(&self, caller: &Caller, provider: &str) -> Result<Place, Failure> {
+    /// Chooses the machine for a request that names this provider; empty if it names none.
+    fn install_target(&self, caller: &Caller, provider: &str) -> Result<InstallTarget, Failure> {
         if self.runtime().is_some() && (provider.is_empty() || provider == LOCAL) {
-            return Ok(Place::Here);
+            return Ok(InstallTarget::Local);
         }
         let mut managers = self.managers(caller);
         if provider.is_empty() {
@@ -129,24 +129,28 @@ impl Hub {
                 let message = "provider is required when multiple runtimes are connected";
                 return Err(Failure::invalid(message));
             }
-            return managers.pop().map(Place::There).ok_or_else(no_runtime);
+            return managers
+                .pop()
+                .map(InstallTarget::Remote)
+                .ok_or_else(no_runtime);
         }
         if let Some(manager) = managers.into_iter().find(|it| *it.name() == *provider) {
-            return Ok(Place::There(manager));
+            return Ok(InstallTarget::Remote(manager));
         }
         let session = self.sessions().provider(provider);
         let is_known = session.is_some_and(|it| caller.sees_provider(it.caller.scope()));
-        Err(match is_known {
-            true => Failure::new(
+        Err(if is_known {
+            Failure::new(
                 Code::PermissionDenied,
                 format!("provider \"{provider}\" does not accept manage operations"),
-            ),
-            false => Failure::new(Code::NotFound, format!("provider \"{provider}\" not found")),
+            )
+        } else {
+            Failure::new(Code::NotFound, format!("provider \"{provider}\" not found"))
         })
     }
 }
 
-/// Where the clip is to come from, however the request says it.
+/// Returns the source of the clip, which a request gives as `source` or as `package` and `version`.
 fn source(request: &AddClipRequest) -> Result<String, Failure> {
     let (source, package) = (request.source.trim(), request.package.trim());
     match (source, package, request.version.trim()) {

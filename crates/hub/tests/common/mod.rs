@@ -103,7 +103,7 @@ impl Running {
         Self {
             hub: opened.hub,
             address,
-            token: opened.entrance.token.reveal().to_owned(),
+            token: opened.local_token.token.reveal().to_owned(),
             root,
             runtime,
             stop,

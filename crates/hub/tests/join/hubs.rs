@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use pinion_access::Mode;
 use pinion_clip::Programs;
-use pinion_hub::{Accepts, JoinOptions, Mode as HubMode, Settings, Shown, join, open_runtime};
+use pinion_hub::{
+    Accepts, JoinOptions, Mode as HubMode, OfferedClips, Settings, join, open_runtime,
+};
 use serde_json::{Value, json};
 
 use super::common::{Running, python_clip, request};
@@ -47,8 +49,8 @@ fn a_runtime_is_installed_on_from_far_away() {
     let mut options = options(hub.address, &hub.token, "pinixd-box-1");
     options.accepts = Accepts::CallsAndInstalls;
     let inside = hub.runtime.enter();
-    let (runtime, left_out) = open_runtime(root.path(), &options, Programs::default()).unwrap();
-    assert!(left_out.is_empty());
+    let (runtime, skipped) = open_runtime(root.path(), &options, Programs::default()).unwrap();
+    assert!(skipped.is_empty());
     let joined = join(options.clone(), runtime.clone(), log()).unwrap();
     drop(inside);
     eventually("it takes clips", || {
@@ -128,7 +130,7 @@ fn offer_all(
 ) -> (JoinOptions, Arc<dyn pinion_hub::Offer>) {
     let mut options = options(to.address, &to.token, name);
     options.is_hub = true;
-    (options, from.hub.offer(Shown::All))
+    (options, from.hub.offer(OfferedClips::All))
 }
 
 #[test]
@@ -179,15 +181,15 @@ fn a_hub_shows_what_it_was_told_to() {
         json!([{"alias": "phone"}]),
     );
     let clips = |shown| -> Vec<String> { one.hub.offer(shown).clips().into_keys().collect() };
-    assert_eq!(clips(Shown::Installed), ["alpha"]);
-    assert_eq!(clips(Shown::All), ["alpha", "phone"]);
+    assert_eq!(clips(OfferedClips::Installed), ["alpha"]);
+    assert_eq!(clips(OfferedClips::All), ["alpha", "phone"]);
     let mut options = JoinOptions::new(
         format!("http://{}", two.address),
         Some(two.token.clone()),
         "one",
     );
     options.limits = quick();
-    let joined = join_from(&one, options, one.hub.offer(Shown::Installed));
+    let joined = join_from(&one, options, one.hub.offer(OfferedClips::Installed));
     eventually("it is there", || aliases(&two) == ["alpha"]);
     // Nobody there may install here.
     let (status, answer) = two.call("AddClip", r#"{"source":"local/x:/x","provider":"one"}"#);

@@ -97,8 +97,8 @@ fn what_is_lost_is_joined_again() {
     let wire = Wire::to(hub.address);
     let echo = Echo::new("1.0.0");
     let mut options = options(wire.address, &hub.token, "one");
-    options.limits.ping = Duration::from_millis(100);
-    options.limits.dead = Duration::from_millis(400);
+    options.limits.ping_interval = Duration::from_millis(100);
+    options.limits.ping_timeout = Duration::from_millis(400);
     let joined = join_from(&hub, options, Shelf::with("echo", echo.clone()));
     until_joined(&joined);
     // Greetings keep a quiet link alive.
@@ -127,7 +127,7 @@ fn what_is_lost_is_joined_again() {
 fn a_refusal_is_waited_out() {
     let hub = Running::start(Mode::Secured);
     let wrong = options(hub.address, "pnx_h_wrong", "one");
-    let longest = wrong.limits.longest_backoff;
+    let longest = wrong.limits.max_backoff;
     let joined = join_from(&hub, wrong, Shelf::with("echo", Echo::new("1")));
     eventually("it is refused", || {
         matches!(joined.state(), JoinState::Waiting(failure, pause)
@@ -149,14 +149,14 @@ fn a_refusal_is_waited_out() {
 fn two_of_the_same_name_do_not_take_turns_at_once() {
     let hub = Running::start(Mode::Secured);
     let one = options(hub.address, &hub.token, "twin");
-    let longest = one.limits.longest_backoff;
+    let longest = one.limits.max_backoff;
     let one = join_from(&hub, one, Shelf::with("echo", Echo::new("1")));
     until_joined(&one);
     let other = options(hub.address, &hub.token, "twin");
     let _other = join_from(&hub, other, Shelf::with("echo", Echo::new("2")));
     eventually("the first is told", || {
         matches!(one.state(), JoinState::Waiting(failure, pause)
-            if failure.message.contains("needs another name") && pause == longest)
+            if failure.message.contains("another name") && pause == longest)
     });
 }
 

@@ -13,7 +13,7 @@ use pinion_clip::logs::ClipLog;
 use pinion_clip::manifest::Manifest;
 use pinion_clip::{CallError, ClipState, Snapshot, Status};
 use pinion_hub::{
-    Answers, Call, Endpoint, JoinOptions, JoinState, Joined, Limits, Offer, answered, join,
+    Answers, Endpoint, HubCall, JoinOptions, JoinState, Joined, Limits, Offer, answered, join,
 };
 use serde_json::Value;
 use tokio::sync::watch;
@@ -72,7 +72,7 @@ impl Endpoint for Echo {
         Some(self.snapshot.subscribe())
     }
 
-    fn invoke(self: Arc<Self>, call: Call) -> Answers {
+    fn invoke(self: Arc<Self>, call: HubCall) -> Answers {
         let input = String::from_utf8(call.input.to_vec()).unwrap();
         *self.seen.lock().unwrap().entry(input.clone()).or_default() += 1;
         match call.command.as_str() {
@@ -147,7 +147,7 @@ impl Offer for Shelf {
 pub fn quick() -> Limits {
     Limits {
         backoff: Duration::from_millis(20),
-        longest_backoff: Duration::from_millis(200),
+        max_backoff: Duration::from_millis(200),
         ..Limits::default()
     }
 }

@@ -424,8 +424,8 @@ fn statuses_are_those_of_ones_own_clips() {
 #[test]
 fn files_that_nobody_gives_out_run_into_the_limit() {
     let hub = hub_with(|limits| {
-        limits.web = Duration::from_millis(100);
-        limits.data = Duration::from_millis(100);
+        limits.web_timeout = Duration::from_millis(100);
+        limits.data_timeout = Duration::from_millis(100);
     });
     let clips = json!([{"alias": "a", "hasWeb": true}, {"alias": "b"}]);
     let stream = Stream::provider(&hub, Wire::Grpc, "one", clips);

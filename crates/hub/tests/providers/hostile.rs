@@ -57,7 +57,7 @@ fn junk_ends_the_stream_and_nothing_else() {
 
 #[test]
 fn who_says_nothing_is_not_waited_for() {
-    let hub = hub_with(|limits| limits.first_message = Duration::from_millis(100));
+    let hub = hub_with(|limits| limits.first_message_timeout = Duration::from_millis(100));
     for wire in Wire::ALL {
         for method in ["ProviderStream", "RuntimeStream"] {
             let stream = Stream::open(&hub, method, wire);
@@ -197,8 +197,8 @@ fn messages_after_the_end_of_a_call_are_dropped() {
 #[test]
 fn silence_ends_sessions_that_have_greeted_and_no_others() {
     let hub = hub_with(|limits| {
-        limits.silence = Duration::from_millis(300);
-        limits.heartbeat = Duration::from_millis(100);
+        limits.heartbeat_timeout = Duration::from_millis(300);
+        limits.heartbeat_interval = Duration::from_millis(100);
     });
     let quiet = Stream::provider(&hub, Wire::Grpc, "quiet", json!([{"alias": "quiet"}]));
     let json_ = Stream::provider(&hub, Wire::ConnectJson, "json", json!([{"alias": "json"}]));

@@ -192,7 +192,7 @@ fn a_lost_runtime_fails_what_it_was_asked_for_and_keeps_its_clips() {
 
 #[test]
 fn runtimes_take_limits_and_names_seriously() {
-    let hub = super::hub_with(|limits| limits.install = Duration::from_millis(150));
+    let hub = super::hub_with(|limits| limits.install_timeout = Duration::from_millis(150));
     let peer = Peer::join(&hub, "one");
     let wanted = json!({"source": "@acme/x", "provider": "one"});
     refused(&hub, "AddClip", wanted, "deadline_exceeded", "in time");
@@ -256,7 +256,7 @@ fn a_full_hub_installs_itself_unless_told_otherwise() {
 
 #[test]
 fn a_clip_that_is_installed_but_not_offered_is_a_failure() {
-    let hub = super::hub_with(|limits| limits.settling = Duration::from_millis(150));
+    let hub = super::hub_with(|limits| limits.settle_timeout = Duration::from_millis(150));
     let peer = Peer::join(&hub, "one");
     let _other = Stream::provider(&hub, Wire::Grpc, "other", json!([{"alias": "theirs"}]));
     for name in ["x", "theirs"] {

@@ -10,9 +10,9 @@ use super::common::{self, Running};
 use super::provider::{Stream, Wire};
 use super::{aliases, base64, eventually, hub_with, output};
 
-fn hub_with_silence(silence: Duration) -> Running {
+fn hub_with_idle_timeout(timeout: Duration) -> Running {
     let settings = Settings {
-        silence: Some(silence),
+        idle_timeout: Some(timeout),
         ..Settings::default()
     };
     Running::with(Mode::OpenLocal, settings)
@@ -30,7 +30,7 @@ fn call(hub: &Running, limit: &'static str) -> std::thread::JoinHandle<(u16, ser
 
 #[test]
 fn a_caller_is_told_of_its_own_limit_and_only_of_that() {
-    let hub = hub_with_silence(Duration::from_secs(1));
+    let hub = hub_with_idle_timeout(Duration::from_secs(1));
     let stream = Stream::provider(&hub, Wire::Grpc, "one", json!([{"alias": "todo"}]));
     // The clip's own.
     for code in ["timeout", "deadline_exceeded"] {
@@ -45,7 +45,7 @@ fn a_caller_is_told_of_its_own_limit_and_only_of_that() {
     // The hub's.
     let (_, body) = call(&hub, "60000").join().unwrap();
     let message = body["message"].as_str().unwrap();
-    assert!(message.starts_with("nothing came for"), "{message}");
+    assert!(message.starts_with("no output or input for"), "{message}");
     // The caller's.
     let (_, body) = call(&hub, "200").join().unwrap();
     assert_eq!(body["message"], "invocation timed out after 200 ms");
@@ -53,7 +53,7 @@ fn a_caller_is_told_of_its_own_limit_and_only_of_that() {
 
 #[test]
 fn a_caller_that_sends_is_not_silent() {
-    let hub = hub_with_silence(Duration::from_secs(1));
+    let hub = hub_with_idle_timeout(Duration::from_secs(1));
     for wire in [Wire::ConnectJson, Wire::Grpc] {
         let stream = Stream::provider(&hub, wire, "one", json!([{"alias": "todo"}]));
         let caller = Stream::open(&hub, "InvokeStream", wire);
@@ -79,8 +79,8 @@ fn a_caller_that_sends_is_not_silent() {
 #[test]
 fn one_who_greets_without_end_and_reads_nothing_is_not_waited_for() {
     let hub = hub_with(|limits| {
-        limits.silence = Duration::from_millis(500);
-        limits.heartbeat = Duration::from_millis(200);
+        limits.heartbeat_timeout = Duration::from_millis(500);
+        limits.heartbeat_interval = Duration::from_millis(200);
         limits.outgoing = 16;
     });
     for wire in Wire::ALL {

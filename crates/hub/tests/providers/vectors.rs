@@ -249,8 +249,8 @@ fn p05_an_alias_that_is_taken_is_refused_or_replaced() {
 #[test]
 fn p06_typed_providers_are_greeted_and_left_when_silent() {
     let hub = hub_with(|limits| {
-        limits.heartbeat = Duration::from_millis(150);
-        limits.silence = Duration::from_millis(500);
+        limits.heartbeat_interval = Duration::from_millis(150);
+        limits.heartbeat_timeout = Duration::from_millis(500);
     });
     let stream = Stream::typed(&hub, "one", json!([{"alias": "feed"}]));
     let events = events(&vector("p06-heartbeat-typed"));

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use pinion_access::Principal;
 use pinion_clip::CallError;
-use pinion_hub::{Answers, Call, Hub, failed};
+use pinion_hub::{Answers, Hub, HubCall, failed};
 use pinion_status::{Code, Failure};
 
 use super::{Offer, Way};
@@ -36,7 +36,7 @@ impl Way for Inside {
         if !self.only.as_ref().is_none_or(allowed) {
             return refused(Failure::no_clip(clip));
         }
-        hub.invoke(clip, Call::new(self.caller.clone(), command, input))
+        hub.invoke(clip, HubCall::new(self.caller.clone(), command, input))
     }
 }
 

@@ -8,7 +8,7 @@ use futures_util::future::{BoxFuture, join_all};
 use pinion_clip::logs::{ClipLog, Level, Origin};
 use pinion_clip::{CallError, Snapshot};
 use pinion_connect::{Code, Failure};
-use pinion_hub::{Answers, Call, Endpoint, Hub, failed};
+use pinion_hub::{Answers, Endpoint, Hub, HubCall, failed};
 use pinion_mcp::Mount;
 
 /// The name of the file in the hub's directory.
@@ -67,7 +67,7 @@ impl Endpoint for Mounted {
         self.0.snapshot()
     }
 
-    fn invoke(self: Arc<Self>, call: Call) -> Answers {
+    fn invoke(self: Arc<Self>, call: HubCall) -> Answers {
         if call.more.is_some() {
             let message = "an MCP server takes its input as a whole: use Invoke";
             let failure = Failure::new(Code::Unimplemented, message);

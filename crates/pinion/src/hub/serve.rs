@@ -11,7 +11,7 @@ use std::time::Duration;
 use pinion_access::{LocalToken, TokenStore};
 use pinion_clip::logs::{ClipLog, Followed, Level};
 use pinion_connect::{Server, ServerOptions};
-use pinion_hub::{Endpoint, Hub, Joined, Opened, PREFIXES};
+use pinion_hub::{Endpoint, Hub, Joined, OpenedHub, PREFIXES};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -60,10 +60,10 @@ async fn serve(mut options: Options, seat: &mut Seat) -> Result<ExitCode, Failur
     let settings = options.settings.clone();
     let (root, programs) = (&options.root, options.programs.clone());
     let opened = pinion_hub::open(root, &url, settings, options.auth, programs).map_err(failed)?;
-    let Opened {
+    let OpenedHub {
         hub,
-        entrance,
-        left_out,
+        local_token: entrance,
+        skipped: left_out,
     } = &opened;
     for failure in left_out {
         eprintln!("{failure}");
@@ -104,7 +104,7 @@ async fn serve(mut options: Options, seat: &mut Seat) -> Result<ExitCode, Failur
     let stop = async {
         signals.stop(&tokens).await;
         // Streams without an end of their own would use up the time that calls have.
-        hub.dismiss_all();
+        hub.disconnect_all();
     };
     // Polled once the hub is to stop: it hears the second signal and not the first.
     let cut = async {

@@ -184,7 +184,7 @@ fn keys_are_changed_and_kept() {
     assert_eq!(home.run(&["clip", "list"]).code, 0);
     let first = old.token(&claims(&issuer, "ada"));
     let said = refused(&home, &first);
-    assert!(said.contains("cannot be had"), "{said}");
+    assert!(said.contains("could not be fetched"), "{said}");
     home.until("a word in the log", || hub.said().contains("the keys of"));
     issuer.behave(Manner::Discovery);
     home.until("the issuer's return", || list(&home, &first).code == 0);

@@ -9,7 +9,7 @@ use pinion_access::{Mode as Auth, Token};
 use pinion_clip::Programs;
 use pinion_clip::logs::Level;
 use pinion_connect::{Origins, Tls};
-use pinion_hub::{Issuer, JoinOptions, Mode, Settings, Shown};
+use pinion_hub::{Issuer, JoinOptions, Mode, OfferedClips, Settings};
 
 use crate::agent_clip::{self, AgentOptions};
 use crate::cli::Flags;
@@ -57,7 +57,7 @@ const SUPER_TOKEN: &str = "PINION_SUPER_TOKEN";
 /// Which hub is to be joined, and with what.
 pub(super) struct Join {
     pub options: JoinOptions,
-    pub shown: Shown,
+    pub shown: OfferedClips,
     /// The name is made of the port, which is known later.
     pub is_named: bool,
 }
@@ -99,8 +99,8 @@ impl Options {
                 true => Mode::HubOnly,
                 false => Mode::Full,
             },
-            patience: patience(line, "--call-timeout", defaults.patience)?,
-            silence: patience(line, "--silence", defaults.silence)?,
+            call_timeout: patience(line, "--call-timeout", defaults.call_timeout)?,
+            idle_timeout: patience(line, "--silence", defaults.idle_timeout)?,
             any_origin: origins == Origins::Any,
             trusts_provider_pages: line.has("--trust-provider-pages"),
             issuer: issuer(line)?,
@@ -194,8 +194,8 @@ fn join(line: &Line, root: &Path) -> Result<Option<Join>, Failure> {
     Ok(Some(Join {
         options,
         shown: match line.has("--offer-all") {
-            true => Shown::All,
-            false => Shown::Installed,
+            true => OfferedClips::All,
+            false => OfferedClips::Installed,
         },
         is_named: line.has("--name"),
     }))

@@ -1,4 +1,4 @@
-//! The hub as the clips installed on it see it.
+//! Calls, listings and file requests that clips installed here make to their own hub.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -13,28 +13,29 @@ use pinion_status::{Code, Failure};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::Hub;
-use crate::endpoint::Call;
+use crate::endpoint::HubCall;
 
-/// What clips ask for beyond themselves, asked of a hub. It is made before the hub and told of it once.
+/// The hub that serves requests of its own clips. Created before the hub, which [`Self::set_hub`] connects once.
 #[derive(Debug, Clone, Default)]
-pub struct Inside(Arc<State>);
+pub struct LocalHub(Arc<LocalHubState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct LocalHubState {
     hub: OnceLock<Weak<Hub>>,
-    /// How often clips call a clip at once, by its alias.
-    places: Mutex<HashMap<String, Arc<Semaphore>>>,
+    /// The remaining calls that clips may make to a clip, by its alias.
+    permits: Mutex<HashMap<String, Arc<Semaphore>>>,
 }
 
-/// So many calls of other clips, or of itself, a clip has at once. Fewer than it can have: a clip that calls itself without end
-/// leaves room for others.
-const PLACES: usize = 192;
-/// How long a call of a clip waits for a place. Those that wait for each other in a circle would wait for ever.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The most simultaneous calls that clips make to one clip. Fewer than a clip can answer, so that a clip that calls
+/// itself without end leaves room for other callers.
+const MAX_CROSS_CALLS: usize = 192;
+/// The longest wait of a clip's call for one of these permits. Clips that call each other in a circle would otherwise
+/// wait without end.
+const PERMIT_TIMEOUT: Duration = Duration::from_secs(5);
 
-impl Inside {
-    /// From now on this is the hub.
-    pub fn of(&self, hub: &Arc<Hub>) {
+impl LocalHub {
+    /// Sets the hub. Only the first call has an effect.
+    pub fn set_hub(&self, hub: &Arc<Hub>) {
         let _ = self.0.hub.set(Arc::downgrade(hub));
     }
 
@@ -43,28 +44,32 @@ impl Inside {
         hub.ok_or_else(|| Failure::new(Code::Unavailable, "the hub is shutting down"))
     }
 
-    /// A place among the calls that clips make to `alias`.
-    async fn place(&self, alias: &str) -> Result<OwnedSemaphorePermit, Failure> {
-        let places = {
-            let mut places = self.0.places.lock().unwrap_or_else(PoisonError::into_inner);
-            let places = places.entry(alias.to_owned());
-            places
-                .or_insert_with(|| Arc::new(Semaphore::new(PLACES)))
+    /// Waits for a permit to call `alias`.
+    async fn permit(&self, alias: &str) -> Result<OwnedSemaphorePermit, Failure> {
+        let permits = {
+            let mut permits = self
+                .0
+                .permits
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            let permits = permits.entry(alias.to_owned());
+            permits
+                .or_insert_with(|| Arc::new(Semaphore::new(MAX_CROSS_CALLS)))
                 .clone()
         };
-        match tokio::time::timeout(PATIENCE, places.acquire_owned()).await {
-            Ok(Ok(place)) => Ok(place),
+        match tokio::time::timeout(PERMIT_TIMEOUT, permits.acquire_owned()).await {
+            Ok(Ok(permit)) => Ok(permit),
             _ => Err(Failure::new(
                 Code::ResourceExhausted,
                 format!(
-                    "clips call \"{alias}\" {PLACES} times at once already; do they call each other without end?"
+                    "clip \"{alias}\" already has {MAX_CROSS_CALLS} calls from other clips; check that clips do not call each other in a circle"
                 ),
             )),
         }
     }
 }
 
-/// A clip as a caller: it sees what whoever owns it sees.
+/// The principal of a calling clip: it sees what its owner sees.
 fn clip(hub: &Hub, alias: &str) -> Principal {
     let owner = hub.table().get(alias).and_then(|route| route.scope.clone());
     Principal::Clip {
@@ -73,7 +78,7 @@ fn clip(hub: &Hub, alias: &str) -> Principal {
     }
 }
 
-impl CrossCalls for Inside {
+impl CrossCalls for LocalHub {
     fn invoke<'a>(
         &'a self,
         from: &'a str,
@@ -83,8 +88,8 @@ impl CrossCalls for Inside {
             let hub = self.hub()?;
             let caller = clip(&hub, from);
             let alias = hub.find(&caller, Method::Invoke, &call.clip)?.alias.clone();
-            let _place = self.place(&alias).await?;
-            let mut asked = Call::new(caller, call.command, call.input);
+            let _permit = self.permit(&alias).await?;
+            let mut asked = HubCall::new(caller, call.command, call.input);
             asked.secret = call.clip_token;
             hub.ask(&call.clip, asked).await
         })

@@ -1,14 +1,14 @@
-//! Joining another hub: offering clips of ours there, as a provider and, if wanted, as a runtime.
+//! Joining another hub: offering local clips there, as a provider and, on request, as a runtime.
 //!
-//! Both streams are kept open for as long as the join lasts, each over a connection of its own: what is lost is dialled again, with
-//! growing waits, and everything is registered anew. Calls that were open when a stream was lost are cancelled; the other hub
-//! has told their callers. Which clips there are is the business of an [`Offer`].
+//! Both streams stay open as long as the join lasts, each over its own connection. A lost stream is opened again, with
+//! growing waits, and everything is registered again. Calls that were running when a stream was lost are cancelled; the
+//! other hub has reported that to their callers. An [`Offer`] decides which clips are offered.
 
-mod abroad;
 mod calls;
 mod link;
 mod logs;
 mod offer;
+mod remote;
 mod runtime;
 
 use std::fmt;
@@ -25,48 +25,47 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-pub use abroad::Abroad;
-pub use offer::{Offer, Shown};
+pub use offer::{Offer, OfferedClips};
+pub use remote::RemoteHub;
 
 use crate::limits::Limits;
-use crate::provider::{ANEW, IS_HUB};
+use crate::provider::{IS_HUB, RECONNECTED};
 use crate::runtime::Runtime;
 
-/// How long an orderly farewell may take.
-const FAREWELL: Duration = Duration::from_secs(3);
+/// The longest wait for the other hub when a join ends in order.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Which hub to join, and how.
+/// The hub to join, and the way to join it.
 #[derive(Clone)]
 pub struct JoinOptions {
-    /// Its address, as in `http://127.0.0.1:9000`.
+    /// The address of the hub, as in `http://127.0.0.1:9000`.
     pub url: String,
-    /// The token to show there.
+    /// The token for the other hub.
     pub token: Option<String>,
-    /// The name to go by there; see [`provider_name`].
+    /// The provider name in the other hub; see [`provider_name`].
     pub name: String,
-    /// The protocol to speak. Hubs understand both.
+    /// The protocol of the streams. Hubs support all of them.
     pub protocol: Protocol,
-    /// What the other hub may ask for.
     pub accepts: Accepts,
-    /// Whether we are a hub, whose providers' clips should not be passed on in a circle.
+    /// The joining program is a hub. The other hub then does not pass its clips on to further hubs, which prevents
+    /// circles.
     pub is_hub: bool,
-    /// The programs that clips installed from there may be written for.
+    /// The language runtimes that clips installed by the other hub may require.
     pub runtimes: Vec<String>,
-    /// How much and how long.
     pub limits: Limits,
 }
 
-/// What another hub may ask for.
+/// The requests that the other hub may make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accepts {
     /// Calls and files of clips.
     Calls,
-    /// Also that clips are installed and removed here: whoever may manage there runs programs here.
+    /// Also installations and removals: a caller that may manage the other hub can then run programs here.
     CallsAndInstalls,
 }
 
 impl JoinOptions {
-    /// Joins the hub at `url` as `name`, for calls only.
+    /// Creates options to join the hub at `url` as `name`, for calls only.
     pub fn new(url: impl Into<String>, token: Option<String>, name: impl Into<String>) -> Self {
         Self {
             url: url.into(),
@@ -80,7 +79,7 @@ impl JoinOptions {
         }
     }
 
-    /// A client of that hub, with connections of its own.
+    /// Creates a client of that hub, with its own connections.
     fn client(&self) -> Result<Client, Failure> {
         let mut options = ClientOptions {
             token: self.token.clone(),
@@ -107,20 +106,20 @@ impl fmt::Debug for JoinOptions {
     }
 }
 
-/// How a join stands.
+/// The state of a join.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JoinState {
-    /// The other hub is being dialled.
+    /// The streams are being opened.
     Connecting,
-    /// Our clips are offered there.
+    /// The clips are offered in the other hub.
     Joined,
-    /// It did not work, or no longer does; it is tried again after this time.
+    /// The connection failed or was lost; the next attempt follows after this time.
     Waiting(Failure, Duration),
-    /// It is over, because we wanted it.
+    /// The join was ended from this side.
     Left,
 }
 
-/// A join that lasts until it is left. Dropping it leaves, too, without waiting for that.
+/// A join that lasts until [`Self::leave`]. Dropping it also leaves, without waiting.
 #[derive(Debug)]
 pub struct Joined {
     state: watch::Receiver<JoinState>,
@@ -129,21 +128,20 @@ pub struct Joined {
 }
 
 impl Joined {
-    /// How it stands.
     pub fn state(&self) -> JoinState {
         self.state.borrow().clone()
     }
 
-    /// Tells of every change.
+    /// Returns a receiver of state changes.
     pub fn watch(&self) -> watch::Receiver<JoinState> {
         self.state.clone()
     }
 
-    /// Takes our clips back and ends the streams, in order.
+    /// Withdraws the clips and closes the streams in order.
     pub async fn leave(mut self) {
         self.left.cancel();
         for task in std::mem::take(&mut self.tasks) {
-            let _ = tokio::time::timeout(2 * FAREWELL, task).await;
+            let _ = tokio::time::timeout(2 * LEAVE_TIMEOUT, task).await;
         }
     }
 }
@@ -154,9 +152,9 @@ impl Drop for Joined {
     }
 }
 
-/// Joins another hub and stays joined, whatever happens to the network. What happens is said in `log`.
+/// Joins another hub and reconnects after every failure. Events are written to `log`.
 ///
-/// Must be called within a tokio runtime; only an address or token that can never work fails here.
+/// Must be called within a tokio runtime. Fails only for an address, token or name that can never work.
 pub fn join(
     options: JoinOptions,
     offer: Arc<dyn Offer>,
@@ -164,23 +162,23 @@ pub fn join(
 ) -> Result<Joined, Failure> {
     options.client()?;
     if options.name.trim().is_empty() {
-        return Err(Failure::invalid("a name is needed to join a hub"));
+        return Err(Failure::invalid("joining a hub requires a provider name"));
     }
     let (state, watched) = watch::channel(JoinState::Connecting);
     let accepts = options.accepts;
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(JoinContext {
         limits: Arc::new(options.limits.clone()),
         options,
         offer,
         log,
         left: CancellationToken::new(),
         state,
-        announce: Mutex::default(),
+        announcer: Mutex::default(),
     });
     let left = shared.left.clone();
-    let mut tasks = vec![tokio::spawn(stay(shared.clone(), Role::Provider))];
+    let mut tasks = vec![tokio::spawn(stay_connected(shared.clone(), Role::Provider))];
     if accepts == Accepts::CallsAndInstalls {
-        tasks.push(tokio::spawn(stay(shared, Role::Runtime)));
+        tasks.push(tokio::spawn(stay_connected(shared, Role::Runtime)));
     }
     Ok(Joined {
         state: watched,
@@ -189,36 +187,39 @@ pub fn join(
     })
 }
 
-/// What the two streams of a join have in common.
+/// The state that the two streams of a join share.
 #[derive(Debug)]
-struct Shared {
+struct JoinContext {
     options: JoinOptions,
     limits: Arc<Limits>,
     offer: Arc<dyn Offer>,
     log: Arc<ClipLog>,
     left: CancellationToken,
     state: watch::Sender<JoinState>,
-    /// Who tells the other hub of clips, while that can be done.
-    announce: Mutex<Option<mpsc::Sender<link::Announce>>>,
+    /// The channel of announcements while the provider stream is open.
+    announcer: Mutex<Option<mpsc::Sender<link::Announcement>>>,
 }
 
-impl Shared {
-    fn say(&self, level: Level, message: &str) {
+impl JoinContext {
+    fn write_log(&self, level: Level, message: &str) {
         self.log.push(level, Origin::System, message);
     }
 
-    fn announcer(&self) -> Option<mpsc::Sender<link::Announce>> {
-        let announce = self.announce.lock();
-        announce.unwrap_or_else(PoisonError::into_inner).clone()
+    fn announcer(&self) -> Option<mpsc::Sender<link::Announcement>> {
+        let announcer = self.announcer.lock();
+        announcer.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn set_announcer(&self, sender: Option<mpsc::Sender<link::Announce>>) {
-        let mut announce = self.announce.lock().unwrap_or_else(PoisonError::into_inner);
-        *announce = sender;
+    fn set_announcer(&self, sender: Option<mpsc::Sender<link::Announcement>>) {
+        let mut announcer = self
+            .announcer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *announcer = sender;
     }
 }
 
-/// Which of the two streams.
+/// The two streams of a join.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     Provider,
@@ -234,71 +235,71 @@ impl Role {
     }
 }
 
-/// Why a stream is no longer there.
+/// The reason for the end of a stream.
 #[derive(Debug)]
-enum Lost {
-    /// We wanted it.
+enum StreamEnd {
+    /// The join was ended from this side.
     Left,
-    /// The other hub does not want us.
+    /// The other hub refused the stream.
     Refused(Failure),
-    /// It worked, until this.
+    /// The stream was open and failed.
     Broken(Failure),
-    /// Somebody else joined under our name.
+    /// Another provider joined under the same name.
     Displaced(Failure),
-    /// It did not even begin.
+    /// The stream could not be opened.
     Unreached(Failure),
 }
 
-/// Keeps one stream open.
-async fn stay(shared: Arc<Shared>, role: Role) {
-    let (first, longest) = (shared.limits.backoff, shared.limits.longest_backoff);
+/// Opens one stream again and again until the join ends.
+async fn stay_connected(shared: Arc<JoinContext>, role: Role) {
+    let (first, longest) = (shared.limits.backoff, shared.limits.max_backoff);
     let mut wait = first;
-    let tell = |state| {
+    let report = |state| {
         if role == Role::Provider {
             shared.state.send_replace(state);
         }
     };
     loop {
-        tell(JoinState::Connecting);
+        report(JoinState::Connecting);
         let lost = match role {
-            Role::Provider => Box::pin(link::attend(&shared)).await,
-            Role::Runtime => Box::pin(runtime::attend(&shared)).await,
+            Role::Provider => Box::pin(link::run_stream(&shared)).await,
+            Role::Runtime => Box::pin(runtime::run_stream(&shared)).await,
         };
         let url = &shared.options.url;
         let (failure, pause) = match lost {
-            Lost::Left => {
-                tell(JoinState::Left);
+            StreamEnd::Left => {
+                report(JoinState::Left);
                 return;
             }
-            // Tried again before long would be refused again.
-            Lost::Refused(failure) => (failure, longest),
-            // Two of the same name that return at once would take turns for ever.
-            Lost::Displaced(failure) => {
+            // An early attempt would be refused again.
+            StreamEnd::Refused(failure) => (failure, longest),
+            // Two providers of the same name that reconnect at once would replace each other without end.
+            StreamEnd::Displaced(failure) => {
                 let message = format!(
-                    "{failure}: another joins as \"{}\" too, one of them needs another name",
+                    "{failure}: another program also joins as \"{}\"; give one of them another name",
                     shared.options.name
                 );
                 (Failure::new(failure.code, message), longest)
             }
-            Lost::Broken(failure) => {
+            StreamEnd::Broken(failure) => {
                 wait = first;
                 (failure, first)
             }
-            Lost::Unreached(failure) => (failure, wait),
+            StreamEnd::Unreached(failure) => (failure, wait),
         };
         wait = (2 * wait.max(first)).min(longest);
-        shared.say(
+        shared.write_log(
             Level::Warn,
             &format!(
-                "not joined to {url} as {}: {failure}; tried again in {} s",
+                "cannot join {url} as {}: {failure}; next attempt in {} s",
                 role.name(),
                 pause.as_secs_f32()
             ),
         );
-        tell(JoinState::Waiting(failure, pause));
+        report(JoinState::Waiting(failure, pause));
         tokio::select! {
             () = shared.left.cancelled() => {
-                tell(JoinState::Left);
+                report(JoinState::Left);
                 return;
             }
             () = tokio::time::sleep(pause) => {}
@@ -306,31 +307,32 @@ async fn stay(shared: Arc<Shared>, role: Role) {
     }
 }
 
-/// Whether trying again soon makes no sense.
-fn classify(failure: Failure) -> Lost {
+/// Distinguishes a refusal, after which an early attempt is useless, from other failures to open a stream.
+fn classify(failure: Failure) -> StreamEnd {
     match failure.code {
         Code::Unauthenticated | Code::PermissionDenied | Code::Unimplemented => {
-            Lost::Refused(failure)
+            StreamEnd::Refused(failure)
         }
-        _ => Lost::Unreached(failure),
+        _ => StreamEnd::Unreached(failure),
     }
 }
 
-/// How a stream ended that worked.
-fn broken(failure: Failure) -> Lost {
-    match failure.code == Code::Unavailable && failure.message.ends_with(ANEW) {
-        true => Lost::Displaced(failure),
-        false => Lost::Broken(failure),
+/// Classifies the failure of an open stream.
+fn broken(failure: Failure) -> StreamEnd {
+    if failure.code == Code::Unavailable && failure.message.ends_with(RECONNECTED) {
+        StreamEnd::Displaced(failure)
+    } else {
+        StreamEnd::Broken(failure)
     }
 }
 
-/// The path of a method.
+/// Returns the path of a method.
 fn method(name: &str) -> String {
     format!("pinix.v2.HubService/{name}")
 }
 
-/// The name a runtime goes by: `pinixd-<host>-<port>`, the host in lower case, with a dash for everything that is no letter and
-/// no digit.
+/// Returns the provider name of a runtime: `pinixd-<host>-<port>`, with the host in lower case and a dash for every run
+/// of characters that are neither ASCII letters nor digits.
 pub fn provider_name(host: &str, port: u16) -> String {
     let mut name = String::from("pinixd-");
     for letter in host.trim().chars().flat_map(char::to_lowercase) {
@@ -345,35 +347,37 @@ pub fn provider_name(host: &str, port: u16) -> String {
     format!("{name}-{port}")
 }
 
-/// The name of this machine.
+/// Returns the name of this machine, or `localhost` if it is not known.
 pub fn host_name() -> String {
     let files = ["/proc/sys/kernel/hostname", "/etc/hostname"];
     let read = files
         .iter()
         .find_map(|file| std::fs::read_to_string(file).ok());
     let name = read.unwrap_or_default().trim().to_owned();
-    match name.is_empty() {
-        true => "localhost".into(),
-        false => name,
+    if name.is_empty() {
+        "localhost".into()
+    } else {
+        name
     }
 }
 
-/// Opens the clips installed in `root` for a program that joins a hub and is none itself: they call others through that hub.
+/// Opens the clips installed in `root` for a program that joins a hub and is not a hub itself. The clips call others
+/// through that hub.
 ///
-/// Also tells what was left out because it could not be read.
+/// Also returns one failure for each clip that could not be read and was skipped.
 pub fn open_runtime(
     root: &Path,
     options: &JoinOptions,
     programs: Programs,
 ) -> Result<(Arc<Runtime>, Vec<Failure>), Failure> {
     let library = Library::open(root, programs)?;
-    let abroad = Abroad::new(options.client()?, library.data().clone());
+    let remote = RemoteHub::new(options.client()?, library.data().clone());
     let url = options.url.clone();
-    let equip = move |_: &Record, config: &mut ClipConfig| {
+    let configure = move |_: &Record, config: &mut ClipConfig| {
         config.hub_url.clone_from(&url);
     };
-    let (runtime, left_out) = Runtime::open(library, Arc::new(abroad), Box::new(equip))?;
-    Ok((Arc::new(runtime), left_out))
+    let (runtime, skipped) = Runtime::open(library, Arc::new(remote), Box::new(configure))?;
+    Ok((Arc::new(runtime), skipped))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What providers say, whichever way they say it.
+//! Messages from providers, decoded from either dialect.
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -16,24 +16,24 @@ use super::registration::Registration;
 use super::typed;
 use crate::convert::failure;
 
-/// How a provider speaks; its first message tells.
+/// The dialect of a provider, which its first message determines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
-    /// The schema's messages: the provider registers, then greets.
+    /// The schema's messages: the provider registers first and sends pings.
     Register,
-    /// Typed JSON: the hub greets.
+    /// JSON objects with a `type`: the hub sends the heartbeats.
     Typed,
 }
 
 /// One message of a provider.
 #[derive(Debug)]
-pub(super) enum Heard {
-    /// `register`, once.
+pub(super) enum FromProvider {
+    /// `register`, allowed once.
     Register {
         provider: String,
         clips: Result<Vec<Registration>, Failure>,
     },
-    /// `RegisterClips`, as often as it likes, or `clip_added`.
+    /// `RegisterClips`, which may be repeated, or `clip_added`.
     Clips {
         provider: Option<String>,
         clips: Result<Vec<Registration>, Failure>,
@@ -41,21 +41,21 @@ pub(super) enum Heard {
     },
     Removed(Vec<String>),
     Status(String, Status),
-    Part(Part),
+    Part(AnswerPart),
     Web(GetClipWebResult),
     Data(DataResult),
-    /// A greeting that wants this answer.
+    /// A ping whose answer repeats this number.
     Ping(i64),
-    /// A greeting that wants none.
+    /// A heartbeat that requires no answer.
     Heartbeat,
-    Log(Log),
-    /// Nothing that is known here.
+    Log(LogLine),
+    /// A message of an unknown type, which is ignored.
     Nothing,
 }
 
 /// A part of an answer, or its end.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct AnswerPart {
     pub(super) id: Text,
     pub(super) output: Bytes,
     pub(super) error: Option<Failure>,
@@ -64,17 +64,17 @@ pub(super) struct Part {
 
 /// A line for a log.
 #[derive(Debug)]
-pub(super) struct Log {
+pub(super) struct LogLine {
     pub(super) clip: String,
     pub(super) level: String,
     pub(super) message: String,
-    /// The request that failed, if the line says so.
+    /// The id of the request that failed; empty if the line names none.
     pub(super) request: String,
-    /// When it was said, if the line says so.
+    /// The time of the line, if the provider sent one.
     pub(super) time: Option<Timestamp>,
 }
 
-/// How the first message of a stream is spelled.
+/// Determines the dialect from the first message of a stream.
 pub(super) fn dialect(message: &[u8], codec: Codec) -> Result<Dialect, Failure> {
     match codec {
         Codec::Proto => Ok(Dialect::Register),
@@ -85,8 +85,11 @@ pub(super) fn dialect(message: &[u8], codec: Codec) -> Result<Dialect, Failure> 
     }
 }
 
-/// Reads a message.
-pub(super) fn read(message: Bytes, codec: Codec, dialect: Dialect) -> Result<Heard, Failure> {
+pub(super) fn read(
+    message: Bytes,
+    codec: Codec,
+    dialect: Dialect,
+) -> Result<FromProvider, Failure> {
     let decoded = match (dialect, codec) {
         (Dialect::Typed, _) => return typed::read(&message),
         (Dialect::Register, Codec::Json) => {
@@ -96,36 +99,38 @@ pub(super) fn read(message: Bytes, codec: Codec, dialect: Dialect) -> Result<Hea
     };
     let message = decoded.map_err(|error| {
         Failure::invalid(format!(
-            "the message is no {}: {error}",
+            "the message is not a {}: {error}",
             ProviderMessage::FULL_NAME
         ))
     })?;
     Ok(match message.payload {
-        None => Heard::Nothing,
-        Some(Payload::Register(register)) => Heard::Register {
+        None => FromProvider::Nothing,
+        Some(Payload::Register(register)) => FromProvider::Register {
             provider: register.provider_name.trim().to_owned(),
             clips: registrations(register.clips),
         },
-        Some(Payload::ClipAdded(added)) => Heard::Clips {
+        Some(Payload::ClipAdded(added)) => FromProvider::Clips {
             provider: None,
             clips: registrations(added.clip.into_iter().collect()),
             manages: false,
         },
-        Some(Payload::ClipRemoved(removed)) => Heard::Removed(vec![removed.name.to_string()]),
+        Some(Payload::ClipRemoved(removed)) => {
+            FromProvider::Removed(vec![removed.name.to_string()])
+        }
         Some(Payload::InvokeResult(result)) => {
             let error = result.error.as_ref().map(failure);
-            Heard::Part(Part {
+            FromProvider::Part(AnswerPart {
                 done: result.done || error.is_some(),
                 id: result.request_id,
                 output: result.output,
                 error,
             })
         }
-        Some(Payload::Ping(ping)) => Heard::Ping(ping.sent_at_unix_ms),
-        Some(Payload::GetClipWebResult(result)) => Heard::Web(result),
+        Some(Payload::Ping(ping)) => FromProvider::Ping(ping.sent_at_unix_ms),
+        Some(Payload::GetClipWebResult(result)) => FromProvider::Web(result),
         Some(Payload::ClipStatusChanged(changed)) => status(&changed),
-        Some(Payload::DataResult(result)) => Heard::Data(result),
-        Some(Payload::Log(log)) => Heard::Log(Log {
+        Some(Payload::DataResult(result)) => FromProvider::Data(result),
+        Some(Payload::Log(log)) => FromProvider::Log(LogLine {
             clip: log.alias.to_string(),
             level: log.level.to_string(),
             message: log.message.to_string(),
@@ -135,13 +140,13 @@ pub(super) fn read(message: Bytes, codec: Codec, dialect: Dialect) -> Result<Hea
     })
 }
 
-/// A time in milliseconds; 0 is none.
+/// Converts Unix milliseconds; 0 means no time.
 fn time(millis: i64) -> Option<Timestamp> {
     let time = Timestamp::from_millisecond(millis).ok();
     time.filter(|_| millis != 0)
 }
 
-/// The same, written as a number or as a text.
+/// Like [`time`], from a JSON number or string.
 pub(super) fn time_of(millis: &Value) -> Option<Timestamp> {
     let text = millis.as_str();
     time(millis.as_i64().or_else(|| text?.parse().ok())?)
@@ -153,7 +158,7 @@ fn registrations(
     clips.into_iter().map(Registration::of).collect()
 }
 
-fn status(changed: &ClipStatusChanged) -> Heard {
+fn status(changed: &ClipStatusChanged) -> FromProvider {
     let state = match changed.status {
         ClipStatus::Sleeping => ClipState::Sleeping,
         ClipStatus::Error => ClipState::Error,
@@ -163,5 +168,5 @@ fn status(changed: &ClipStatusChanged) -> Heard {
         state,
         message: changed.message.to_string(),
     };
-    Heard::Status(changed.name.to_string(), status)
+    FromProvider::Status(changed.name.to_string(), status)
 }

@@ -6,15 +6,12 @@
     reason = "a test fails by panicking"
 )]
 
+#[path = "../common/mod.rs"]
 mod common;
-#[path = "common/provider.rs"]
+#[path = "../common/provider.rs"]
 mod provider;
 
-#[path = "join/campaign.rs"]
 mod campaign;
-#[path = "join/hubs.rs"]
 mod hubs;
-#[path = "join/offered.rs"]
 mod offered;
-#[path = "join/stage.rs"]
 mod stage;

@@ -1,16 +1,16 @@
-//! Providers and runtimes: peers that keep a stream open, offer clips on it, and are called through it.
+//! Providers and runtimes: peers that hold a stream open, offer clips on it, and receive calls through it.
 //!
-//! A [`Session`] is one provider while it is connected, whichever of the two dialects it speaks ([`heard`]); its clips are
-//! endpoints like all others. A task of its own listens to it, because the stream is written to only while the provider
-//! reads. What a session may do is decided by the token it came with.
+//! A [`Session`] is one connected provider, in either of the two dialects ([`incoming`]); its clips are endpoints like
+//! all others. A separate task reads each session's messages, because the stream's own task writes only while the
+//! provider reads. The token that opened a session decides what the session may do.
 
-mod chores;
 mod clip;
 mod conversation;
-mod flow;
-pub(crate) mod heard;
-mod legacy;
+mod earlier_session;
+pub(crate) mod incoming;
+mod maintenance;
 mod manage;
+mod pending_call;
 mod registration;
 mod runtimes;
 mod session;
@@ -32,14 +32,14 @@ use crate::Hub;
 use crate::table::Departure;
 use session::Outgoing;
 
-/// Says that a provider is a hub that passes on clips of its own.
+/// The request header of a provider that is a hub and passes on its own clips.
 pub(crate) const IS_HUB: HeaderName = HeaderName::from_static("pinion-hub");
 
-/// How the words end with which a session is told that another has its place.
-pub(crate) const ANEW: &str = "has connected anew";
+/// The end of the message that a session receives when a newer connection replaces it.
+pub(crate) const RECONNECTED: &str = "has connected anew";
 
 impl Hub {
-    /// `ProviderStream`.
+    /// Serves `ProviderStream`.
     pub(crate) async fn provider_stream(
         self: Arc<Self>,
         caller: Caller,
@@ -49,8 +49,8 @@ impl Hub {
         let is_hub = call.context.headers.contains_key(IS_HUB);
         let codec = call.context.codec;
         let session = Arc::new(Session::new(caller, codec, is_hub, self.limits().clone()));
-        session.greet(&self.settings().version);
-        let _served = Served(&self, &session);
+        session.send_hello(&self.settings().version);
+        let _guard = EndOnDrop(&self, &session);
         tokio::spawn(listen(self.clone(), session.clone(), call.requests, lease));
         let mut answers = call.answers;
         while let Some(message) = session.queue.take().await {
@@ -62,14 +62,14 @@ impl Hub {
         session.outcome()
     }
 
-    /// Ends the streams of all providers and runtimes; they are told that the hub is going.
-    pub fn dismiss_all(&self) {
+    /// Ends the streams of all providers and runtimes with the failure that the hub is shutting down.
+    pub fn disconnect_all(&self) {
         let failure = || Failure::new(Code::Unavailable, "the hub is shutting down");
         for session in self.sessions().providers() {
-            self.dismiss(&session, Err(failure()), Departure::Lost);
+            self.end_session(&session, Err(failure()), Departure::Lost);
         }
         for session in self.sessions().runtimes() {
-            self.dismiss_runtime(&session, Err(failure()));
+            self.end_runtime(&session, Err(failure()));
         }
     }
 }
@@ -80,15 +80,15 @@ async fn listen(hub: Arc<Hub>, session: Arc<Session>, mut requests: Requests, le
         failure = lease.ended() => (Err(failure), Departure::InOrder),
         end = conversation::listen(&hub, &session, &mut requests) => end,
     };
-    hub.dismiss(&session, outcome, departure);
+    hub.end_session(&session, outcome, departure);
 }
 
-/// Ends a session that is no longer served: its provider has dropped the stream.
-struct Served<'a>(&'a Arc<Hub>, &'a Arc<Session>);
+/// Ends a session when its provider has dropped the stream.
+struct EndOnDrop<'a>(&'a Arc<Hub>, &'a Arc<Session>);
 
-impl Drop for Served<'_> {
+impl Drop for EndOnDrop<'_> {
     fn drop(&mut self) {
         let failure = Failure::new(Code::Unavailable, "the stream was dropped");
-        self.0.dismiss(self.1, Err(failure), Departure::Lost);
+        self.0.end_session(self.1, Err(failure), Departure::Lost);
     }
 }

@@ -6,23 +6,17 @@
     reason = "a test fails by panicking"
 )]
 
+#[path = "../common/mod.rs"]
 mod common;
-#[path = "common/provider.rs"]
+#[path = "../common/provider.rs"]
 mod provider;
 
-#[path = "providers/calls.rs"]
 mod calls;
-#[path = "providers/hostile.rs"]
 mod hostile;
-#[path = "providers/logs.rs"]
 mod logs;
-#[path = "providers/runtimes.rs"]
 mod runtimes;
-#[path = "providers/takeover.rs"]
 mod takeover;
-#[path = "providers/times.rs"]
 mod times;
-#[path = "providers/vectors.rs"]
 mod vectors;
 
 use std::time::Duration;

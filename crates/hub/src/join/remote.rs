@@ -1,5 +1,5 @@
-//! The world as clips see it that are installed here and offered elsewhere: whatever is not their own is asked of the hub
-//! they are offered to.
+//! Calls, listings and file requests that clips installed here make to the hub they are offered to. A clip's own files
+//! are local.
 
 use std::sync::Arc;
 
@@ -18,21 +18,21 @@ use pinion_status::{Code, Failure};
 use super::method;
 use crate::convert::{data_answer, failure, operation_name, text};
 
-/// Another hub, as clips see it.
+/// The joined hub that serves requests of local clips.
 #[derive(Debug)]
-pub struct Abroad {
+pub struct RemoteHub {
     client: Client,
     own: Arc<DataStore>,
 }
 
-impl Abroad {
-    /// The hub that `client` reaches, and what clips here keep.
+impl RemoteHub {
+    /// Creates the adapter for the hub that `client` reaches; `own` holds the files of local clips.
     pub fn new(client: Client, own: Arc<DataStore>) -> Self {
         Self { client, own }
     }
 }
 
-impl CrossCalls for Abroad {
+impl CrossCalls for RemoteHub {
     fn invoke<'a>(&'a self, _: &'a str, call: CrossCall) -> BoxFuture<'a, Result<Bytes, Failure>> {
         Box::pin(async move {
             let request = InvokeRequest {
@@ -41,7 +41,7 @@ impl CrossCalls for Abroad {
                 input: call.input,
                 clip_token: text(call.clip_token.as_deref().unwrap_or_default()),
             };
-            // Every hub answers this way, only ours also in one piece.
+            // Every hub supports the streaming form; only pinion's also answers with a single message.
             let mut answers = self
                 .client
                 .server_stream::<_, InvokeResponse>(&method("Invoke"), &request, None)

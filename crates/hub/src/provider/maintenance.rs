@@ -1,5 +1,5 @@
-//! Installing and removing through a runtime that speaks the typed spelling. It has no message that says how that went:
-//! the clip appears or goes, or an error is logged about it.
+//! Installing and removing clips through a runtime that speaks the typed dialect. That dialect has no result message: a
+//! request succeeds when the clip appears or disappears, and fails when an error about it is logged.
 
 use std::time::Duration;
 
@@ -8,34 +8,36 @@ use pinion_proto::Text;
 use pinion_status::{Code, Failure};
 use tokio::sync::oneshot;
 
-use super::flow::disconnected;
-use super::heard::Log;
+use super::incoming::LogLine;
+use super::pending_call::disconnected;
 use super::session::{Outgoing, Session};
 use super::typed::{self, Granted};
 
-/// Something a typed runtime was asked to do.
+/// An installation or removal requested from a typed runtime.
 #[derive(Debug)]
-pub(super) struct Chore {
+pub(super) struct MaintenanceRequest {
     id: Text,
-    task: Task,
+    task: MaintenanceTask,
     done: oneshot::Sender<Result<String, Failure>>,
 }
 
 #[derive(Debug)]
-enum Task {
+enum MaintenanceTask {
     Install { package: String, alias: String },
     Remove { name: String },
 }
 
-impl Chore {
+impl MaintenanceRequest {
     pub(super) fn finish(self, end: Result<String, Failure>) {
         let _ = self.done.send(end);
     }
 
-    fn is_meant_by(&self, log: &Log) -> bool {
+    fn matches_log(&self, log: &LogLine) -> bool {
         let named = match &self.task {
-            Task::Install { package, alias } => log.clip == *package || is_same(&log.clip, alias),
-            Task::Remove { name } => is_same(&log.clip, name),
+            MaintenanceTask::Install { package, alias } => {
+                log.clip == *package || is_same(&log.clip, alias)
+            }
+            MaintenanceTask::Remove { name } => is_same(&log.clip, name),
         };
         match log.request.as_str() {
             "" => named,
@@ -44,18 +46,21 @@ impl Chore {
     }
 }
 
-/// Forgets a chore when nobody waits for it any more.
-struct Forget<'a>(&'a Session, Text);
+/// Removes a request when its caller stops waiting.
+struct RemoveOnDrop<'a>(&'a Session, Text);
 
-impl Drop for Forget<'_> {
+impl Drop for RemoveOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.state().chores.retain(|chore| chore.id != self.1);
+        self.0
+            .state()
+            .maintenance
+            .retain(|request| request.id != self.1);
     }
 }
 
 impl Session {
-    /// Has a package installed; tells the alias it got.
-    pub(super) async fn have_installed(
+    /// Requests the installation of a package and returns the alias it got.
+    pub(super) async fn request_install(
         &self,
         source: &str,
         alias: &str,
@@ -63,31 +68,31 @@ impl Session {
         limit: Duration,
     ) -> Result<String, Failure> {
         let (package, version) = typed::package_of(source);
-        let task = Task::Install {
+        let task = MaintenanceTask::Install {
             package: package.to_owned(),
             alias: alias.to_owned(),
         };
         let message = |id: &str| typed::install(id, package, version, alias, secret);
-        self.charge(task, message, limit).await
+        self.request(task, message, limit).await
     }
 
-    /// Has a clip removed that the provider calls `name`.
-    pub(super) async fn have_removed(
+    /// Requests the removal of the clip that the provider calls `name`.
+    pub(super) async fn request_removal(
         &self,
         name: &str,
         purge: bool,
         limit: Duration,
     ) -> Result<(), Failure> {
-        let task = Task::Remove {
+        let task = MaintenanceTask::Remove {
             name: name.to_owned(),
         };
         let message = |id: &str| typed::uninstall(id, name, purge);
-        self.charge(task, message, limit).await.map(drop)
+        self.request(task, message, limit).await.map(drop)
     }
 
-    async fn charge(
+    async fn request(
         &self,
-        task: Task,
+        task: MaintenanceTask,
         message: impl FnOnce(&str) -> bytes::Bytes,
         limit: Duration,
     ) -> Result<String, Failure> {
@@ -99,69 +104,75 @@ impl Session {
                 return Err(disconnected());
             }
             let id = id.clone();
-            state.chores.push(Chore { id, task, done });
+            state
+                .maintenance
+                .push(MaintenanceRequest { id, task, done });
         }
         self.queue.push(Outgoing::Raw(message(&id)));
-        let _forgotten = Forget(self, id);
+        let _guard = RemoveOnDrop(self, id);
         match tokio::time::timeout(limit, end).await {
             Ok(end) => end.unwrap_or_else(|_| Err(disconnected())),
             Err(_) => Err(overdue(&self.name())),
         }
     }
 
-    fn finish_chores(&self, end: impl Fn(&Chore) -> Option<Result<String, Failure>>) {
+    fn finish_matching(
+        &self,
+        end: impl Fn(&MaintenanceRequest) -> Option<Result<String, Failure>>,
+    ) {
         let mut state = self.state();
         let (mut finished, mut open) = (Vec::new(), Vec::new());
-        for chore in std::mem::take(&mut state.chores) {
-            match end(&chore) {
-                Some(end) => finished.push((chore, end)),
-                None => open.push(chore),
+        for request in std::mem::take(&mut state.maintenance) {
+            match end(&request) {
+                Some(end) => finished.push((request, end)),
+                None => open.push(request),
             }
         }
-        state.chores = open;
+        state.maintenance = open;
         drop(state);
-        for (chore, end) in finished {
-            chore.finish(end);
+        for (request, end) in finished {
+            request.finish(end);
         }
     }
 
-    /// These clips have appeared.
+    /// Completes the installations of these clips.
     pub(super) fn note_registered(&self, clips: &[Granted]) {
-        self.finish_chores(|chore| match &chore.task {
-            Task::Install { package, .. } => {
+        self.finish_matching(|request| match &request.task {
+            MaintenanceTask::Install { package, .. } => {
                 let clip = clips.iter().find(|clip| clip.package == *package)?;
                 Some(Ok(clip.alias.clone()))
             }
-            Task::Remove { .. } => None,
+            MaintenanceTask::Remove { .. } => None,
         });
     }
 
-    /// These clips have gone.
+    /// Completes the removals of these clips.
     pub(super) fn note_removed(&self, names: &[String]) {
-        self.finish_chores(|chore| match &chore.task {
-            Task::Remove { name } if names.iter().any(|it| is_same(it, name)) => {
+        self.finish_matching(|request| match &request.task {
+            MaintenanceTask::Remove { name } if names.iter().any(|it| is_same(it, name)) => {
                 Some(Ok(name.clone()))
             }
             _ => None,
         });
     }
 
-    /// An error was logged; perhaps something failed that was asked for.
-    pub(super) fn note_trouble(&self, log: &Log) {
-        self.finish_chores(|chore| {
+    /// Fails the requests that a logged error refers to.
+    pub(super) fn note_error(&self, log: &LogLine) {
+        self.finish_matching(|request| {
             let failure = Failure::new(Code::Internal, log.message.clone());
-            chore.is_meant_by(log).then_some(Err(failure))
+            request.matches_log(log).then_some(Err(failure))
         });
     }
 }
 
-/// Whether two names mean the same clip: as it was registered, and as the hub tells it.
+/// Reports whether two spellings mean the same clip: a provider may use the name it registered or the one the hub
+/// granted.
 fn is_same(one: &str, other: &str) -> bool {
     let name = alias::normalise(one);
     name.is_some() && name == alias::normalise(other)
 }
 
-/// That a runtime has not done in time what it was asked for.
+/// The failure of a request that the runtime has not completed in time.
 pub(super) fn overdue(name: &str) -> Failure {
     let message = format!("runtime \"{name}\" has not finished in time");
     Failure::new(Code::DeadlineExceeded, message)
@@ -184,11 +195,11 @@ mod tests {
         };
         let session = Session::new(caller, Codec::Json, false, std::sync::Arc::default());
         for _ in 0..3 {
-            let mut removing = Box::pin(session.have_removed("todo", false, Duration::MAX));
+            let mut removing = Box::pin(session.request_removal("todo", false, Duration::MAX));
             assert!(removing.as_mut().now_or_never().is_none());
-            assert_eq!(session.state().chores.len(), 1);
+            assert_eq!(session.state().maintenance.len(), 1);
             drop(removing);
-            assert!(session.state().chores.is_empty());
+            assert!(session.state().maintenance.is_empty());
         }
     }
 }

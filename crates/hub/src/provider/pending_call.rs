@@ -1,4 +1,4 @@
-//! One call to a provider: what has come of it so far, and its one end.
+//! One running call to a provider: the parts of the answer that have arrived, and its single end.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,12 +13,12 @@ use tokio::time::Instant;
 
 use crate::limits::Limits;
 
-/// What a command has said that said nothing.
-const NOTHING: Bytes = Bytes::from_static(b"{}");
+/// The output of a command that answers with nothing.
+const EMPTY_OBJECT: Bytes = Bytes::from_static(b"{}");
 
-/// A call on its way.
+/// A call that a provider is answering.
 #[derive(Debug)]
-pub(super) struct Flow {
+pub(super) struct PendingCall {
     pub(super) id: Text,
     pub(super) deadline: Option<Instant>,
     progress: Mutex<Progress>,
@@ -30,23 +30,23 @@ struct Progress {
     bytes: usize,
     /// Set once.
     end: Option<Result<(), CallError>>,
-    /// A part of the answer has come.
+    /// A part of the answer has arrived.
     answered: bool,
-    /// How long others have waited for it to be read.
+    /// The time that other calls have waited for this one to be read.
     stalled: Duration,
     waker: Option<Waker>,
 }
 
-/// What became of a part of an answer.
+/// The result of adding a part of an answer.
 #[derive(Debug)]
-pub(super) enum Push {
-    /// It waits to be read, or the call has ended and it is dropped.
+pub(super) enum PushResult {
+    /// The part is queued, or dropped because the call has ended.
     Done,
-    /// Too much waits to be read already; here it is again.
+    /// The queue is full; contains the part.
     Full(Bytes),
 }
 
-impl Flow {
+impl PendingCall {
     pub(super) fn new(deadline: Option<Instant>) -> Self {
         Self {
             id: uuid::Uuid::new_v4().to_string().into(),
@@ -59,27 +59,27 @@ impl Flow {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn push(&self, chunk: Bytes, limits: &Limits) -> Push {
+    pub(super) fn push(&self, chunk: Bytes, limits: &Limits) -> PushResult {
         let mut progress = self.progress();
         if progress.end.is_some() {
-            return Push::Done;
+            return PushResult::Done;
         }
         let length = chunk.len();
-        // One chunk always fits, however long it is: its message was within the limit.
+        // One chunk always fits, whatever its length: its message was within the limit.
         let full = progress.chunks.len() >= limits.chunks
             || !progress.chunks.is_empty() && progress.bytes + length > limits.chunk_bytes;
         if full {
-            return Push::Full(chunk);
+            return PushResult::Full(chunk);
         }
         if progress.chunks.len() < limits.chunks / 2 {
             progress.stalled = Duration::ZERO;
         }
         progress.put(chunk);
         wake(progress);
-        Push::Done
+        PushResult::Done
     }
 
-    /// The end, with a last part of the answer, for which there is always room.
+    /// Ends the call with a last part, for which there is always room.
     pub(super) fn complete(&self, chunk: Bytes) {
         let mut progress = self.progress();
         if progress.end.is_some() {
@@ -87,14 +87,14 @@ impl Flow {
         }
         match (chunk.is_empty(), progress.answered) {
             (false, _) => progress.put(chunk),
-            (true, false) => progress.put(NOTHING),
+            (true, false) => progress.put(EMPTY_OBJECT),
             (true, true) => {}
         }
         progress.end = Some(Ok(()));
         wake(progress);
     }
 
-    /// Ends the call. Only the first end counts.
+    /// Ends the call with a failure. Only the first end counts.
     pub(super) fn fail(&self, error: CallError) {
         let mut progress = self.progress();
         if progress.end.is_none() {
@@ -103,17 +103,16 @@ impl Flow {
         }
     }
 
-    /// How long others have waited for it to be read.
     pub(super) fn stalled(&self) -> Duration {
         self.progress().stalled
     }
 
-    /// Others have waited for it.
-    pub(super) fn stall(&self, time: Duration) {
+    /// Adds to the time that other calls have waited for this one.
+    pub(super) fn add_stalled(&self, time: Duration) {
         self.progress().stalled += time;
     }
 
-    /// The next part of the answer, its end, or a promise to wake.
+    /// Polls for the next part of the answer or its end.
     pub(super) fn poll(&self, context: &Context<'_>) -> Poll<Option<Result<Bytes, CallError>>> {
         let mut progress = self.progress();
         if let Some(chunk) = progress.chunks.pop_front() {
@@ -133,7 +132,7 @@ impl Flow {
         }
     }
 
-    /// Why nobody waits for it any more, in the words of `invoke_cancel`.
+    /// The `reason` of the `invoke_cancel` message: the deadline has passed, or the caller cancelled.
     pub(super) fn reason(&self) -> &'static str {
         match self.deadline {
             Some(deadline) if deadline <= Instant::now() => Code::DeadlineExceeded.as_str(),
@@ -141,7 +140,7 @@ impl Flow {
         }
     }
 
-    /// How long its caller will still wait, in milliseconds; 0 is for ever.
+    /// The remaining time of the caller in milliseconds, at least 1; 0 if the call has no deadline.
     pub(super) fn time_left(&self) -> i64 {
         self.deadline.map_or(0, |deadline| {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -166,7 +165,7 @@ fn wake(mut progress: MutexGuard<'_, Progress>) {
     }
 }
 
-/// That a provider is no longer there.
+/// The failure of calls whose provider has disconnected.
 pub(super) fn disconnected() -> Failure {
     Failure::new(Code::Unavailable, "provider disconnected")
 }
