@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_can_be_left_out_leaves_half_of_the_room() {
+    async fn optional_messages_leave_half_of_the_queue_free() {
         let queue = queue(8, 100);
         for item in 0..4 {
             assert!(queue.has_room_to_spare());
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_line_is_abandoned_when_it_does_not_move() {
+    async fn a_queue_without_progress_is_stalled() {
         let queue = queue(4, 100);
         let limit = Duration::from_secs(90);
         let late = Duration::from_secs(1000);
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn closing_wakes_everybody_who_waits() {
+    async fn closing_wakes_all_waiting_senders() {
         let queue = queue(1, 100);
         assert_eq!(queue.offer(0, 1), Ok(true));
         let waiting: Vec<_> = (0..3)

@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_registration_is_taken_whole_or_not_at_all() {
+    fn a_registration_is_accepted_completely_or_not_at_all() {
         let table = Table::default();
         let (one, two) = (session("1"), session("2"));
         table
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_be_renamed_gets_another_alias() {
+    fn a_taken_alias_is_renamed_on_request() {
         let table = Table::default();
         let (one, two) = (session("1"), session("2"));
         table
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_lost_provider_may_come_back_for_half_a_minute() {
+    async fn a_lost_provider_is_expected_back_for_thirty_seconds() {
         let table = Table::default();
         let (one, two) = (session("1"), session("2"));
         for (owner, departure) in [(&one, Departure::Lost), (&two, Departure::InOrder)] {
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_clip_is_told_of_only_to_those_who_saw_it() {
+    fn a_lost_clip_is_reported_only_to_callers_who_could_see_it() {
         let table = Table::default();
         let one = session("1");
         let mut lost = route("todo", "", &one);
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_session_had_is_no_obstacle_for_its_successor() {
+    fn aliases_of_an_earlier_session_are_free_for_its_successor() {
         let table = Table::default();
         let (old, new, other) = (session("1"), session("2"), session("3"));
         table
@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_reservation_takes_nothing_from_a_new_one() {
+    fn dropping_an_old_reservation_leaves_a_new_one() {
         let table = Arc::new(Table::default());
         let (one, two) = (session("1"), session("2"));
         let old = table.reserve(Some("todo"), "", &one).unwrap();
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reserved_alias_is_nobody_elses() {
+    fn a_reserved_alias_is_not_free_for_others() {
         let table = Arc::new(Table::default());
         let (one, two) = (session("1"), session("2"));
         let kept = table.reserve(Some("Todo"), "@a/x", &one).unwrap();

@@ -36,7 +36,7 @@ fn sign_in(hub: &Running) -> String {
 }
 
 #[test]
-fn files_are_there_for_everybody_and_tell_nothing() {
+fn portal_files_are_public_and_contain_no_data() {
     let hub = Running::start(Mode::Secured);
     let page = ask(&hub, "GET /", &[], "");
     assert_eq!(page.status, 200);
@@ -80,7 +80,7 @@ fn files_are_there_for_everybody_and_tell_nothing() {
 }
 
 #[test]
-fn pages_of_clips_are_found_by_all_their_addresses() {
+fn clip_pages_are_served_at_all_their_addresses() {
     let hub = Running::start(Mode::Secured);
     let clip = common::python_clip(common::CLIP);
     std::fs::create_dir(clip.path().join("web")).unwrap();
@@ -105,7 +105,7 @@ fn pages_of_clips_are_found_by_all_their_addresses() {
         let moved = ask(&hub, &format!("GET {from}"), &me, "");
         assert_eq!((moved.status, moved.header("location")), (301, Some(to)));
     }
-    // Whoever may not see the clip cannot tell it from one that is not there.
+    // A caller that may not see the clip gets the answer for a clip that does not exist.
     for file in ["", "style.css"] {
         let there = ask(&hub, &format!("GET /todo/web/{file}"), &[], "");
         let nowhere = ask(&hub, &format!("GET /none/web/{file}"), &[], "");
@@ -139,7 +139,7 @@ fn pages_of_clips_are_found_by_all_their_addresses() {
 }
 
 #[test]
-fn what_is_wrong_with_a_call_is_said_before_who_may_make_it() {
+fn errors_of_a_call_are_reported_before_missing_rights() {
     let hub = Running::start(Mode::Secured);
     let invoke = |headers: &[(&str, &str)], body: &str| {
         let answer = ask(&hub, "POST /pinix.v2.HubService/Invoke", headers, body);
@@ -155,14 +155,14 @@ fn what_is_wrong_with_a_call_is_said_before_who_may_make_it() {
         let refused = (401, "unauthenticated".to_owned());
         let fine = r#"{"clip":"todo","command":"list"}"#;
         assert_eq!(invoke(headers, fine), refused);
-        // Nobody reads much of what a stranger sends.
+        // The hub reads only the start of a request without a token.
         let long = format!("{{{}", " ".repeat(200_000));
         assert_eq!(invoke(headers, &long), refused);
     }
 }
 
 #[test]
-fn a_session_calls_methods_from_our_own_pages_only() {
+fn a_session_calls_methods_only_from_the_hubs_own_pages() {
     let hub = Running::start(Mode::Secured);
     let cookie = sign_in(&hub);
     let with = |more: &[(&str, &str)]| {
@@ -179,7 +179,7 @@ fn a_session_calls_methods_from_our_own_pages_only() {
     assert_eq!(with(&[("sec-fetch-site", "cross-site")]), 401);
     assert_eq!(with(&[("sec-fetch-site", "same-site")]), 401);
     assert_eq!(with(&[("origin", "http://evil.example")]), 403);
-    // Other ports of this machine are others.
+    // Other ports of this machine are foreign origins.
     assert_eq!(with(&[("origin", "http://127.0.0.1:1")]), 403);
 
     let over = ask(
@@ -193,7 +193,7 @@ fn a_session_calls_methods_from_our_own_pages_only() {
 }
 
 #[test]
-fn a_session_is_good_over_both_versions_of_http_where_all_origins_may_call() {
+fn a_session_works_over_both_http_versions_if_all_origins_may_call() {
     let settings = Settings {
         any_origin: true,
         ..Settings::default()
@@ -227,7 +227,7 @@ fn a_session_is_good_over_both_versions_of_http_where_all_origins_may_call() {
 }
 
 #[test]
-fn what_a_page_of_others_can_send_changes_nothing() {
+fn requests_of_foreign_pages_change_nothing() {
     let hub = Running::start(Mode::Secured);
     let cookie = sign_in(&hub);
     let token = json!({"kind": "super"}).to_string();
@@ -259,7 +259,7 @@ fn what_a_page_of_others_can_send_changes_nothing() {
 }
 
 #[test]
-fn a_revoked_token_takes_its_session_along() {
+fn a_revoked_token_ends_its_session() {
     let hub = Running::start(Mode::Secured);
     let bearer = format!("Bearer {}", hub.token);
     let made = ask(

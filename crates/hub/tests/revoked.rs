@@ -1,4 +1,4 @@
-//! Whose token is gone, whose calls end, also those that nobody reads.
+//! Revoking a token ends the caller's calls, even if their answers are not read.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -17,14 +17,14 @@ use pinion_access::{Grant, Mode, NewToken};
 use pinion_clip::{ClipState, Snapshot, Status};
 use pinion_hub::{Answers, Endpoint, HubCall};
 
-/// Answers for as long as somebody asks for more.
+/// An endpoint that answers without end while its answer is read.
 #[derive(Debug, Default)]
 struct Flood {
     going: Arc<AtomicUsize>,
     sent: Arc<AtomicUsize>,
 }
 
-/// Counts a call while it goes on.
+/// Counts a call while it runs.
 struct Guard(Arc<AtomicUsize>);
 
 impl Drop for Guard {
@@ -58,7 +58,7 @@ impl Endpoint for Flood {
 }
 
 #[test]
-fn a_revoked_token_ends_a_call_whose_answer_nobody_reads() {
+fn a_revoked_token_ends_a_call_whose_answer_is_not_read() {
     let hub = Running::start(Mode::Secured);
     let flood = Arc::new(Flood::default());
     hub.hub.add_builtin("flood", flood.clone()).unwrap();

@@ -1,6 +1,7 @@
-//! Clients that others wrote, against a hub: connect-node and connect-web from npm, gRPC from PyPI, curl.
+//! Third-party clients against a hub: connect-node and connect-web from npm, gRPC from PyPI, curl.
 //!
-//! `cargo xtask test --all` puts them where `PINION_HUB_CLIENTS_DIR` and `PINION_GRPC_PYTHON` say.
+//! `cargo xtask test --all` installs them in the directories that `PINION_HUB_CLIENTS_DIR` and `PINION_GRPC_PYTHON`
+//! name.
 
 #![allow(
     clippy::unwrap_used,
@@ -35,7 +36,7 @@ fn schema(hub: &Running) -> PathBuf {
     file
 }
 
-/// Runs a client to its end and gives what it printed.
+/// Runs a client to its end and returns its output.
 fn run(command: &mut Command) -> String {
     let done = command.output().unwrap();
     let said = String::from_utf8_lossy(&done.stdout).into_owned();

@@ -1,4 +1,4 @@
-//! The recorded exchanges in `tests/pinix/connect`, played against a hub with the clips they speak of.
+//! The recorded exchanges in `tests/pinix/connect`, replayed against a hub with the clips that they call.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -9,7 +9,7 @@ use pinion_access::Mode;
 use pinion_hub::Settings;
 use serde_json::{Value, json};
 
-/// The recorded hub lets everybody in, which ours does only when told to.
+/// The recorded hub admits every caller, which pinion's does only on request.
 fn hub() -> Running {
     let settings = Settings {
         any_origin: true,
@@ -126,11 +126,11 @@ fn calls_that_want_one_answer() {
 }
 
 #[test]
-fn calls_answered_in_parts_in_all_spellings() {
+fn streamed_answers_in_all_forms() {
     play(&hub(), "c02-invoke-stream-json", &[]);
 }
 
-/// Each of the others has its own test: they need another hub or another peer.
+/// The skipped ones have their own tests: they need another hub or another peer.
 #[test]
 fn failures_in_each_form() {
     let elsewhere = [
@@ -142,7 +142,7 @@ fn failures_in_each_form() {
 }
 
 #[test]
-fn who_shows_no_token_is_told_so() {
+fn a_missing_token_is_reported() {
     let hub = Running::start(Mode::Secured);
     let exchanges = vector("c03-error-forms")["exchanges"].clone();
     let of = |case: &str| {
@@ -175,7 +175,7 @@ fn manifests_under_both_names() {
 }
 
 #[test]
-fn what_a_hub_says_of_itself_needs_no_token() {
+fn hub_info_requires_no_token() {
     let hub = Running::start(Mode::Secured);
     for token in [None, Some("pnx_of_another_hub_altogether_0123456789")] {
         let (status, info) = hub.call_as(token, "HubInfo", "{}");

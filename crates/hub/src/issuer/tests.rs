@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 
 use super::*;
 
-struct Desk {
+struct TestIssuerHub {
     keys: Keys,
     gate: Gate,
     _root: tempfile::TempDir,
 }
 
-impl Desk {
+impl TestIssuerHub {
     fn trusting(server: &Server) -> Self {
         let root = tempfile::tempdir().unwrap();
         let issuer = Issuer::new(server.url(), None, false).unwrap();
@@ -50,23 +50,23 @@ fn claims(server: &Server) -> Value {
 }
 
 #[tokio::test]
-async fn keys_are_found_where_the_issuer_says_or_where_they_usually_are() {
+async fn keys_are_found_by_discovery_or_at_the_default_path() {
     for manner in [Manner::Discovery, Manner::KeysOnly] {
         let signer = Signer::p256("a");
         let server = Server::start(manner, &[&signer]);
-        let desk = Desk::trusting(&server);
+        let hub = TestIssuerHub::trusting(&server);
         for count in 0..3 {
             let mut claims = claims(&server);
             claims["jti"] = json!(count);
             let token = signer.token(&claims);
-            assert_eq!(desk.bearer(&token).await.unwrap(), "@ada");
+            assert_eq!(hub.bearer(&token).await.unwrap(), "@ada");
         }
         assert_eq!(server.asked(), 1);
     }
     let signer = Signer::p256("a");
     let server = Server::start(Manner::Impostor, &[&signer]);
-    let desk = Desk::trusting(&server);
-    let why = desk
+    let hub = TestIssuerHub::trusting(&server);
+    let why = hub
         .bearer(&signer.token(&claims(&server)))
         .await
         .unwrap_err();
@@ -75,36 +75,36 @@ async fn keys_are_found_where_the_issuer_says_or_where_they_usually_are() {
 }
 
 #[tokio::test]
-async fn a_key_that_is_missing_is_asked_for_once_a_minute() {
+async fn an_unknown_key_causes_at_most_one_fetch_per_minute() {
     let (old, new) = (Signer::ed25519("old"), Signer::ed25519("new"));
     let server = Server::start(Manner::Discovery, &[&old]);
-    let desk = Desk::trusting(&server);
+    let hub = TestIssuerHub::trusting(&server);
     let claims = claims(&server);
-    assert!(desk.bearer(&old.token(&claims)).await.is_ok());
+    assert!(hub.bearer(&old.token(&claims)).await.is_ok());
     server.rotate(&[&new]);
-    assert!(desk.bearer(&new.token(&claims)).await.is_ok());
+    assert!(hub.bearer(&new.token(&claims)).await.is_ok());
     assert_eq!(server.asked(), 2);
     // Known already, although its key has gone.
-    assert!(desk.bearer(&old.token(&claims)).await.is_ok());
+    assert!(hub.bearer(&old.token(&claims)).await.is_ok());
     for stranger in ["x", "y", "z"] {
         let token = Signer::ed25519(stranger).token(&claims);
-        let why = desk.bearer(&token).await.unwrap_err();
+        let why = hub.bearer(&token).await.unwrap_err();
         assert!(why.contains("not signed with a key"), "{why}");
     }
     assert_eq!(server.asked(), 2);
     // And not at all for what is wrong anyway.
     let mut ended = claims.clone();
     ended["exp"] = json!(now() - 60);
-    let why = desk.bearer(&Signer::ed25519("x").token(&ended)).await;
+    let why = hub.bearer(&Signer::ed25519("x").token(&ended)).await;
     assert_eq!(why.unwrap_err(), "token expired");
     assert_eq!(server.asked(), 2);
 }
 
 #[tokio::test]
-async fn many_at_once_ask_once() {
+async fn simultaneous_tokens_cause_one_fetch() {
     let signer = Signer::ed25519("a");
     let server = Server::start(Manner::Discovery, &[&signer]);
-    let desk = Desk::trusting(&server);
+    let hub = TestIssuerHub::trusting(&server);
     let tokens: Vec<String> = (0..20)
         .map(|count| {
             let mut claims = claims(&server);
@@ -112,30 +112,30 @@ async fn many_at_once_ask_once() {
             signer.token(&claims)
         })
         .collect();
-    let bearers = tokens.iter().map(|token| desk.bearer(token));
+    let bearers = tokens.iter().map(|token| hub.bearer(token));
     let bearers = futures_util::future::join_all(bearers).await;
     assert!(bearers.iter().all(|it| it.as_deref() == Ok("@ada")));
     assert_eq!(server.asked(), 1);
 }
 
 #[tokio::test]
-async fn keys_outlast_an_issuer_that_is_down() {
+async fn keys_stay_valid_while_the_issuer_is_down() {
     let signer = Signer::ed25519("a");
     let server = Server::start(Manner::Discovery, &[&signer]);
-    let desk = Desk::trusting(&server);
+    let hub = TestIssuerHub::trusting(&server);
     let mut claims = claims(&server);
-    assert!(desk.bearer(&signer.token(&claims)).await.is_ok());
+    assert!(hub.bearer(&signer.token(&claims)).await.is_ok());
     server.behave(Manner::Down);
     let stranger = Signer::ed25519("x").token(&claims);
-    assert!(desk.bearer(&stranger).await.is_err());
+    assert!(hub.bearer(&stranger).await.is_err());
     claims["username"] = json!("grace");
-    assert_eq!(desk.bearer(&signer.token(&claims)).await.unwrap(), "@grace");
+    assert_eq!(hub.bearer(&signer.token(&claims)).await.unwrap(), "@grace");
     // One that was never up is asked once in a while.
     let server = Server::start(Manner::Down, &[&signer]);
-    let desk = Desk::trusting(&server);
+    let hub = TestIssuerHub::trusting(&server);
     let token = signer.token(&self::claims(&server));
     for _ in 0..3 {
-        let why = desk.bearer(&token).await.unwrap_err();
+        let why = hub.bearer(&token).await.unwrap_err();
         assert!(
             why.contains("its log") || why.contains("hub's log"),
             "{why}"
@@ -147,7 +147,7 @@ async fn keys_outlast_an_issuer_that_is_down() {
 }
 
 #[test]
-fn issuers_are_reached_safely() {
+fn issuers_require_safe_addresses() {
     for address in [
         "https://issuer.example",
         "https://issuer.example/realms/me/",

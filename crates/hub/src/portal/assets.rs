@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn every_file_is_baked_in() {
+    fn every_file_is_part_of_the_program() {
         let mut there = BTreeSet::new();
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../portal");
         files(&directory, "", &mut there);

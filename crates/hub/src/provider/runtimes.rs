@@ -360,7 +360,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_nobody_waits_for_is_forgotten() {
+    async fn requests_without_a_waiting_caller_are_removed() {
         let caller = Caller {
             principal: Principal::Super,
             token: None,

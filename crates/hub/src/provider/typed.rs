@@ -307,14 +307,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_comes_is_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn any_bytes_are_read_or_rejected(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let bytes = Bytes::from(bytes);
             let _ = kind(&bytes);
             let _ = read(&bytes);
         }
 
         #[test]
-        fn members_of_any_form_are_no_fault(
+        fn members_of_any_form_are_accepted(
             kind in prop::sample::select(&TYPES[..]),
             members in prop::collection::vec(value(), 9),
         ) {
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_are_told_apart_into_package_and_version() {
+    fn sources_are_split_into_package_and_version() {
         for (source, package, version) in [
             ("@acme/todo", "@acme/todo", ""),
             ("@acme/todo@0.3.0", "@acme/todo", "0.3.0"),
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn inputs_that_are_no_json_become_texts() {
+    fn inputs_that_are_not_json_become_strings() {
         let command = InvokeCommand {
             input: Bytes::from_static(b"plain \xff"),
             ..InvokeCommand::default()

@@ -1,4 +1,4 @@
-//! A hub on a loopback port, with clips made on the spot, and a plain HTTP/1.1 client that shows every byte.
+//! A hub on a loopback port with Python clips, and an HTTP/1.1 client that returns raw bytes.
 
 #![allow(
     dead_code,
@@ -22,7 +22,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-/// The clip that the recorded exchanges speak of.
+/// The clip of the recorded exchanges.
 pub const CLIP: &str = r#"
 import json, sys, threading, time
 lock = threading.Lock()
@@ -50,7 +50,7 @@ for line in sys.stdin:
         say(type="done", id=id)
 "#;
 
-/// A hub that answers on a port of its own until it is dropped.
+/// A hub that serves a port of its own until it is dropped.
 pub struct Running {
     pub hub: Arc<Hub>,
     pub address: SocketAddr,
@@ -61,7 +61,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// With the usual settings, in a directory of its own.
+    /// Starts a hub with the default settings in a new directory.
     pub fn start(mode: Mode) -> Self {
         Self::with(mode, Settings::default())
     }
@@ -70,7 +70,7 @@ impl Running {
         Self::at(tempfile::tempdir().unwrap(), None, mode, settings)
     }
 
-    /// In a directory that may hold a hub already, and at an address it may have had.
+    /// Starts a hub in a directory that may contain one already, at its earlier address if given.
     pub fn at(root: TempDir, address: Option<SocketAddr>, mode: Mode, settings: Settings) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -85,9 +85,10 @@ impl Running {
         let address = listener.local_addr().unwrap();
         let url = format!("http://{address}");
         let guard = runtime.enter();
-        let origins = match settings.any_origin {
-            true => Origins::Any,
-            false => Origins::default(),
+        let origins = if settings.any_origin {
+            Origins::Any
+        } else {
+            Origins::default()
         };
         let opened = open(root.path(), &url, settings, mode, Programs::default()).unwrap();
         drop(guard);
@@ -110,12 +111,12 @@ impl Running {
         }
     }
 
-    /// Ends it as a crash would, and gives back its directory.
+    /// Stops the hub as a crash would, and returns its directory.
     pub fn stop(mut self) -> TempDir {
         std::mem::replace(&mut self.root, tempfile::tempdir().unwrap())
     }
 
-    /// Calls a method with JSON and gives status and body.
+    /// Calls a method with JSON. Returns status and body.
     pub fn call(&self, method: &str, body: &str) -> (u16, Value) {
         self.call_as(Some(&self.token.clone()), method, body)
     }
@@ -127,7 +128,7 @@ impl Running {
         }
     }
 
-    /// Installs the clip that the files in `directory` make, through the service.
+    /// Installs the clip in `directory` through the service.
     pub fn install(&self, alias: &str, directory: &Path) -> Value {
         let source = format!("local/{alias}:{}", directory.display());
         let body = serde_json::json!({"source": source, "alias": alias}).to_string();
@@ -146,7 +147,7 @@ impl Drop for Running {
     }
 }
 
-/// Calls a method with JSON and gives status and body.
+/// Calls a method with JSON. Returns status and body.
 pub fn post(
     address: SocketAddr,
     token: &str,
@@ -166,7 +167,7 @@ pub fn post(
     (answer.status, value)
 }
 
-/// A clip made of one Python program.
+/// Creates a clip that consists of one Python program.
 pub fn python_clip(program: &str) -> TempDir {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("clip.py");
@@ -178,7 +179,7 @@ pub fn python_clip(program: &str) -> TempDir {
     place
 }
 
-/// An answer, byte for byte.
+/// An HTTP answer.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -193,7 +194,7 @@ impl Answer {
     }
 }
 
-/// Asks once on a connection of its own.
+/// Sends one request on a new connection.
 pub fn request(
     address: SocketAddr,
     method: &str,

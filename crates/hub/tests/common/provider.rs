@@ -1,4 +1,4 @@
-//! The other end of `ProviderStream` and `RuntimeStream`, frame by frame: messages are JSON here, whatever is on the wire.
+//! A client of `ProviderStream` and `RuntimeStream`, frame by frame. Messages are JSON here, whatever the wire format.
 
 #![allow(
     dead_code,
@@ -28,7 +28,7 @@ use tokio::sync::mpsc as channel;
 
 use crate::common::Running;
 
-/// What is on the wire.
+/// The wire format of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wire {
     ConnectJson,
@@ -48,34 +48,34 @@ impl Wire {
     }
 }
 
-/// What came.
+/// An item that a stream received.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Came {
+pub enum Received {
     Message(Value),
-    /// The stream has ended: well, or with this code and message.
+    /// The stream ended without an error, or with this code and message.
     End(Result<(), (String, String)>),
-    /// The connection is gone.
+    /// The connection broke.
     Broken,
 }
 
-/// Whether an answer is read.
+/// The client reads the answer, or does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ears {
-    Open,
-    Shut,
+enum Reading {
+    Yes,
+    No,
 }
 
 /// More messages than any test sends to a hub that does not read.
-const MOST_SENT: usize = 1 << 16;
+const MAX_SENT: usize = 1 << 16;
 /// More messages than any test leaves unread.
-const MOST_UNREAD: usize = 1 << 14;
+const MAX_UNREAD: usize = 1 << 14;
 
-/// A stream that a test holds the far end of.
+/// The client's end of a stream.
 pub struct Stream {
     wire: Wire,
     method: String,
     sending: Option<channel::Sender<Bytes>>,
-    receiving: mpsc::Receiver<Came>,
+    receiving: mpsc::Receiver<Received>,
     socket: std::net::TcpStream,
 }
 
@@ -120,17 +120,23 @@ impl Stream {
     }
 
     pub fn open_as(hub: &Running, method: &str, wire: Wire, token: Option<&str>) -> Self {
-        Self::begin(hub, method, wire, token, Ears::Open)
+        Self::begin(hub, method, wire, token, Reading::Yes)
     }
 
     /// Opens a stream whose answer is never read.
-    pub fn deaf(hub: &Running, method: &str, wire: Wire) -> Self {
-        Self::begin(hub, method, wire, Some(&hub.token), Ears::Shut)
+    pub fn open_without_reading(hub: &Running, method: &str, wire: Wire) -> Self {
+        Self::begin(hub, method, wire, Some(&hub.token), Reading::No)
     }
 
-    fn begin(hub: &Running, method: &str, wire: Wire, token: Option<&str>, ears: Ears) -> Self {
-        let (sending, outgoing) = channel::channel(MOST_SENT);
-        let (came, receiving) = mpsc::sync_channel(MOST_UNREAD);
+    fn begin(
+        hub: &Running,
+        method: &str,
+        wire: Wire,
+        token: Option<&str>,
+        reading: Reading,
+    ) -> Self {
+        let (sending, outgoing) = channel::channel(MAX_SENT);
+        let (came, receiving) = mpsc::sync_channel(MAX_UNREAD);
         let address = hub.address;
         let mut request = Request::post(format!("http://{address}/pinix.v2.HubService/{method}"))
             .header("content-type", wire.content_type());
@@ -144,7 +150,7 @@ impl Stream {
         let connecting = async move {
             let io = TokioIo::new(TcpStream::from_std(other).unwrap());
             let mut builder = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
-            if ears == Ears::Shut {
+            if reading == Reading::No {
                 builder.initial_stream_window_size(4096);
             }
             let (sender, connection) = builder.handshake(io).await.unwrap();
@@ -155,9 +161,9 @@ impl Stream {
         let name = method.to_owned();
         hub.runtime.spawn(async move {
             let end = match sender.send_request(request).await {
-                Ok(_response) if ears == Ears::Shut => std::future::pending().await,
+                Ok(_response) if reading == Reading::No => std::future::pending().await,
                 Ok(response) => receive(response, wire, &name, &came).await,
-                Err(_) => Came::Broken,
+                Err(_) => Received::Broken,
             };
             pass_on(&came, end);
         });
@@ -170,12 +176,11 @@ impl Stream {
         }
     }
 
-    /// Sends a message.
     pub fn send(&self, message: Value) {
         self.send_raw(&self.encode(&message));
     }
 
-    /// A message as it is sent.
+    /// Encodes a message for the wire.
     pub fn encode(&self, message: &Value) -> Bytes {
         match (self.wire, self.method.as_str()) {
             (Wire::ConnectJson, _) => message.to_string().into(),
@@ -195,31 +200,31 @@ impl Stream {
         }
     }
 
-    /// Says that no more messages will come.
+    /// Closes the sending side.
     pub fn finish(&mut self) {
         self.sending = None;
     }
 
-    /// Ends the connection without a word.
+    /// Breaks the connection.
     pub fn kill(&mut self) {
         let _ = self.socket.shutdown(std::net::Shutdown::Both);
     }
 
-    /// What comes next, within some seconds.
-    pub fn came(&self) -> Came {
+    /// Waits up to 20 s for the next item.
+    pub fn came(&self) -> Received {
         let came = self.receiving.recv_timeout(Duration::from_secs(20));
         came.unwrap_or_else(|error| panic!("nothing came: {error}"))
     }
 
-    /// The next message.
+    /// Waits for the next message; panics on any other item.
     pub fn message(&self) -> Value {
         match self.came() {
-            Came::Message(message) => message,
+            Received::Message(message) => message,
             other => panic!("no message but {other:?}"),
         }
     }
 
-    /// The next message with this member (or of this type), whatever comes before it.
+    /// Skips messages until one has this member or this `type`.
     pub fn message_with(&self, key: &str) -> Value {
         loop {
             let message = self.message();
@@ -229,23 +234,23 @@ impl Stream {
         }
     }
 
-    /// How the stream ends.
+    /// Skips messages and returns the end of the stream.
     pub fn end(&self) -> Result<(), (String, String)> {
         loop {
             match self.came() {
-                Came::Message(_) => {}
-                Came::End(end) => return end,
-                Came::Broken => panic!("the connection broke"),
+                Received::Message(_) => {}
+                Received::End(end) => return end,
+                Received::Broken => panic!("the connection broke"),
             }
         }
     }
 
-    /// Whether nothing has come so far.
+    /// Reports whether nothing arrives within `time`.
     pub fn is_quiet(&self, time: Duration) -> bool {
         self.receiving.recv_timeout(time).is_err()
     }
 
-    /// Greets and registers, in the register dialect.
+    /// Registers a provider in the register dialect.
     pub fn provider(hub: &Running, wire: Wire, name: &str, clips: Value) -> Self {
         let stream = Self::open(hub, "ProviderStream", wire);
         assert!(stream.message().get("providerHello").is_some());
@@ -255,7 +260,7 @@ impl Stream {
         stream
     }
 
-    /// Greets and registers, in the typed dialect.
+    /// Registers a provider in the typed dialect.
     pub fn typed(hub: &Running, name: &str, clips: Value) -> Self {
         let stream = Self::open(hub, "ProviderStream", Wire::ConnectJson);
         assert_eq!(stream.message()["type"], "ProviderHello");
@@ -273,8 +278,8 @@ impl Drop for Stream {
     }
 }
 
-/// Passes on what came. A test that is over does not read it.
-fn pass_on(to: &mpsc::SyncSender<Came>, came: Came) {
+/// Sends a message to the test. A test that has ended does not read it.
+fn pass_on(to: &mpsc::SyncSender<Received>, came: Received) {
     let is_full = matches!(to.try_send(came), Err(mpsc::TrySendError::Full(_)));
     assert!(!is_full, "the test does not read");
 }
@@ -283,8 +288,8 @@ async fn receive(
     response: http::Response<Incoming>,
     wire: Wire,
     method: &str,
-    came: &mpsc::SyncSender<Came>,
-) -> Came {
+    came: &mpsc::SyncSender<Received>,
+) -> Received {
     let (parts, mut body) = response.into_parts();
     if let Some(end) = grpc_end(&parts.headers) {
         return end;
@@ -309,7 +314,7 @@ async fn receive(
                 (_, "RuntimeStream") => json::<HubRuntimeMessage>(payload),
                 _ => json::<InvokeResponse>(payload),
             };
-            pass_on(came, Came::Message(message));
+            pass_on(came, Received::Message(message));
         }
         let frame = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
         match frame {
@@ -317,29 +322,31 @@ async fn receive(
                 Ok(data) => bytes.extend_from_slice(&data),
                 Err(frame) => trailers = frame.into_trailers().unwrap_or_default(),
             },
-            Some(Err(_)) => return Came::Broken,
-            None => return grpc_end(&trailers).unwrap_or(Came::Broken),
+            Some(Err(_)) => return Received::Broken,
+            None => return grpc_end(&trailers).unwrap_or(Received::Broken),
         }
     }
 }
 
-fn connect_end(payload: &[u8]) -> Came {
+fn connect_end(payload: &[u8]) -> Received {
     let end: Value = serde_json::from_slice(payload).unwrap();
     let text = |key: &str| end["error"][key].as_str().unwrap_or_default().to_owned();
     match end.get("error") {
-        None => Came::End(Ok(())),
-        Some(_) => Came::End(Err((text("code"), text("message")))),
+        None => Received::End(Ok(())),
+        Some(_) => Received::End(Err((text("code"), text("message")))),
     }
 }
 
-fn grpc_end(headers: &HeaderMap) -> Option<Came> {
+fn grpc_end(headers: &HeaderMap) -> Option<Received> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::to_owned);
     let status: u64 = text("grpc-status")?.parse().ok()?;
-    Some(Came::End(match pinion_connect::Code::from_number(status) {
-        None => Ok(()),
-        Some(code) => Err((
-            code.as_str().to_owned(),
-            text("grpc-message").unwrap_or_default(),
-        )),
-    }))
+    Some(Received::End(
+        match pinion_connect::Code::from_number(status) {
+            None => Ok(()),
+            Some(code) => Err((
+                code.as_str().to_owned(),
+                text("grpc-message").unwrap_or_default(),
+            )),
+        },
+    ))
 }

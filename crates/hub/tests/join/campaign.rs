@@ -1,4 +1,4 @@
-//! Two hundred providers cut off at random while they are called.
+//! Two hundred providers that are cut off at random during calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -8,7 +8,7 @@ use pinion_access::Mode;
 use serde_json::json;
 
 use super::common::{self, Running};
-use super::stage::{Echo, Shelf, Wire, decoded, eventually, join_from, options, until_joined};
+use super::stage::{Echo, Proxy, Shelf, decoded, eventually, join_from, options, until_joined};
 
 const KILLS: usize = 200;
 const CALLERS: usize = 8;
@@ -18,10 +18,10 @@ const PROVIDERS: usize = 4;
 fn no_answer_is_lost_or_doubled_and_every_call_ends() {
     let hub = Running::start(Mode::Secured);
     let echoes: Vec<Arc<Echo>> = (0..PROVIDERS).map(|_| Echo::new("1")).collect();
-    let wires: Vec<Wire> = (0..PROVIDERS).map(|_| Wire::to(hub.address)).collect();
+    let proxies: Vec<Proxy> = (0..PROVIDERS).map(|_| Proxy::to(hub.address)).collect();
     let joined: Vec<_> = (0..PROVIDERS)
         .map(|number| {
-            let options = options(wires[number].address, &hub.token, &format!("p{number}"));
+            let options = options(proxies[number].address, &hub.token, &format!("p{number}"));
             let shelf = Shelf::with(&format!("echo{number}"), echoes[number].clone());
             join_from(&hub, options, shelf)
         })
@@ -62,7 +62,7 @@ fn no_answer_is_lost_or_doubled_and_every_call_ends() {
     for _ in 0..KILLS {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let random = usize::try_from(seed >> 33).unwrap();
-        wires[random % PROVIDERS].cut();
+        proxies[random % PROVIDERS].cut();
         std::thread::sleep(Duration::from_millis(5 + (random / 7 % 30) as u64));
     }
     over.store(true, Ordering::SeqCst);
@@ -79,7 +79,7 @@ fn no_answer_is_lost_or_doubled_and_every_call_ends() {
         }
     }
     assert!(seen >= answered);
-    // All of them come back.
+    // All of them reconnect.
     for number in 0..PROVIDERS {
         eventually("it is there again", || {
             let body = json!({"clipName": format!("echo{number}"), "command": "say", "input": {}});

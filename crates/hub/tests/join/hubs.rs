@@ -1,4 +1,4 @@
-//! Whole hubs and runtimes that join: with real clips, installed from far away, restarted.
+//! Whole hubs and runtimes that join: with real clips, remote installations, restarts.
 
 use std::sync::Arc;
 
@@ -150,7 +150,7 @@ fn two_hubs_join_each_other_and_one_is_restarted() {
     });
     assert_eq!(invoke(&one, "beta", "echo", &json!(1)), (200, json!([1])));
     assert_eq!(invoke(&two, "alpha", "echo", &json!(2)), (200, json!([2])));
-    // Across both, and back.
+    // Calls across both hubs and back.
     let (status, answer) = invoke(&one, "beta", "ask", &json!("alpha"));
     assert_eq!((status, answer), (200, json!({"from": "todo"})));
 
@@ -191,7 +191,7 @@ fn a_hub_shows_what_it_was_told_to() {
     options.limits = quick();
     let joined = join_from(&one, options, one.hub.offer(OfferedClips::Installed));
     eventually("it is there", || aliases(&two) == ["alpha"]);
-    // Nobody there may install here.
+    // The other hub may not install here.
     let (status, answer) = two.call("AddClip", r#"{"source":"local/x:/x","provider":"one"}"#);
     assert_eq!(status, 403, "{answer}");
     let (_, listing) = two.call("Invoke", r#"{"clipName":"alpha","command":"list"}"#);

@@ -1,4 +1,4 @@
-//! Joining another hub over a real socket: offered, called, changed, cut off, joined again.
+//! Joining another hub over a real socket: offering clips, calls, changes, lost connections, joining again.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! What is offered can be called there as it can here, and changes there as it changes here.
+//! Offered clips can be called at the other hub as here, and their changes appear there.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -11,9 +11,9 @@ use pinion_status::Code;
 use serde_json::json;
 
 use super::common::Running;
-use super::provider::{Came, Stream, Wire as Codec};
+use super::provider::{Received, Stream, Wire as Codec};
 use super::stage::{
-    Echo, Shelf, Wire, aliases, decoded, eventually, invoke, join_from, manifest, options,
+    Echo, Proxy, Shelf, aliases, decoded, eventually, invoke, join_from, manifest, options,
     until_joined,
 };
 
@@ -36,9 +36,9 @@ fn clips_are_called_through_the_hub_that_was_joined() {
         for number in 0..10_000 {
             assert_eq!(decoded(&caller.message()), number);
         }
-        assert_eq!(caller.came(), Came::End(Ok(())));
+        assert_eq!(caller.came(), Received::End(Ok(())));
 
-        // Input that follows.
+        // Further input.
         let mut caller = Stream::open(&hub, "InvokeStream", Codec::ConnectJson);
         caller.send(json!({"start": {"clipName": "echo", "command": "fed"}}));
         for number in 0..3 {
@@ -46,9 +46,9 @@ fn clips_are_called_through_the_hub_that_was_joined() {
             assert_eq!(decoded(&caller.message()), number);
         }
         caller.finish();
-        assert_eq!(caller.came(), Came::End(Ok(())));
+        assert_eq!(caller.came(), Received::End(Ok(())));
 
-        // A caller that leaves.
+        // A caller that disconnects.
         let mut caller = Stream::open(&hub, "InvokeStream", Codec::ConnectJson);
         caller.send(json!({"clip": "echo", "command": "hang", "input": {}}));
         caller.message();
@@ -63,7 +63,7 @@ fn clips_are_called_through_the_hub_that_was_joined() {
 }
 
 #[test]
-fn changes_are_told() {
+fn changes_are_announced() {
     let hub = Running::start(Mode::Secured);
     let (echo, other) = (Echo::new("1.0.0"), Echo::new("5.0.0"));
     let shelf = Shelf::with("echo", echo.clone());
@@ -92,26 +92,27 @@ fn changes_are_told() {
 }
 
 #[test]
-fn what_is_lost_is_joined_again() {
+fn a_lost_connection_is_joined_again() {
     let hub = Running::start(Mode::Secured);
-    let wire = Wire::to(hub.address);
+    let proxy = Proxy::to(hub.address);
     let echo = Echo::new("1.0.0");
-    let mut options = options(wire.address, &hub.token, "one");
+    let mut options = options(proxy.address, &hub.token, "one");
     options.limits.ping_interval = Duration::from_millis(100);
     options.limits.ping_timeout = Duration::from_millis(400);
     let joined = join_from(&hub, options, Shelf::with("echo", echo.clone()));
     until_joined(&joined);
-    // Greetings keep a quiet link alive.
+    // Pings hold an idle link open.
     std::thread::sleep(Duration::from_millis(900));
     assert_eq!(joined.state(), JoinState::Joined);
-    for hushed in [false, true] {
+    for paused in [false, true] {
         let caller = Stream::open(&hub, "InvokeStream", Codec::ConnectJson);
         caller.send(json!({"clip": "echo", "command": "hang", "input": {}}));
         caller.message();
-        match hushed {
-            // The hub does not notice; the provider comes anew and takes its own place.
-            true => wire.hush(),
-            false => wire.cut(),
+        if paused {
+            // The hub does not notice; the provider reconnects and replaces its own session.
+            proxy.pause();
+        } else {
+            proxy.cut();
         }
         assert_eq!(caller.end().unwrap_err().0, "unavailable");
         eventually("it is called again", || {
@@ -124,7 +125,7 @@ fn what_is_lost_is_joined_again() {
 }
 
 #[test]
-fn a_refusal_is_waited_out() {
+fn a_refused_join_waits_before_the_next_attempt() {
     let hub = Running::start(Mode::Secured);
     let wrong = options(hub.address, "pnx_h_wrong", "one");
     let longest = wrong.limits.max_backoff;
@@ -146,7 +147,7 @@ fn a_refusal_is_waited_out() {
 }
 
 #[test]
-fn two_of_the_same_name_do_not_take_turns_at_once() {
+fn two_providers_of_one_name_do_not_replace_each_other_at_once() {
     let hub = Running::start(Mode::Secured);
     let one = options(hub.address, &hub.token, "twin");
     let longest = one.limits.max_backoff;
@@ -161,9 +162,9 @@ fn two_of_the_same_name_do_not_take_turns_at_once() {
 }
 
 #[test]
-fn a_hub_that_is_not_there_is_waited_for() {
+fn joining_waits_for_an_unreachable_hub() {
     let hub = Running::start(Mode::OpenLocal);
-    // A port nobody listens on.
+    // A port without a listener.
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = free.local_addr().unwrap();
     drop(free);

@@ -1,4 +1,4 @@
-//! What tests of joining have in common: clips made of a few lines, an offer that can be changed, a connection that can be cut.
+//! Helpers for tests of joining: small clips, an offer that tests change, a connection that tests cut.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{Read, Write};
@@ -20,11 +20,11 @@ use tokio::sync::watch;
 
 use super::common::Running;
 
-/// A clip that answers with what it was given, counts, and knows when nobody waits for it.
+/// A clip that echoes its input, counts its calls, and notices when a call is dropped.
 #[derive(Debug)]
 pub struct Echo {
     pub snapshot: watch::Sender<Snapshot>,
-    /// How often each input came.
+    /// The number of calls with each input.
     pub seen: Mutex<HashMap<String, usize>>,
     pub dropped: Arc<AtomicUsize>,
 }
@@ -54,7 +54,7 @@ pub fn manifest(version: &str) -> Manifest {
     }
 }
 
-/// Counts when it is dropped.
+/// Counts its drops.
 struct Drops(Arc<AtomicUsize>);
 
 impl Drop for Drops {
@@ -143,7 +143,7 @@ impl Offer for Shelf {
     }
 }
 
-/// Limits that a test need not wait for.
+/// Limits that are short enough for a test.
 pub fn quick() -> Limits {
     Limits {
         backoff: Duration::from_millis(20),
@@ -188,7 +188,7 @@ pub fn invoke(hub: &Running, clip: &str, command: &str, input: &Value) -> (u16, 
     (status, decoded(&answer))
 }
 
-/// The output of an answer, or the answer itself if it has none.
+/// Decodes the output of an answer; returns the answer itself if it has none.
 pub fn decoded(answer: &Value) -> Value {
     use base64::Engine;
     let Some(output) = answer["output"].as_str() else {
@@ -205,23 +205,23 @@ pub fn aliases(hub: &Running) -> Vec<String> {
     names.map(|name| name.unwrap().to_owned()).collect()
 }
 
-/// A way to a hub that can be cut, or go quiet.
-pub struct Wire {
+/// A proxy to a hub whose connections can be cut or paused.
+pub struct Proxy {
     pub address: SocketAddr,
-    state: Arc<Mutex<State_>>,
+    state: Arc<Mutex<ProxyState>>,
 }
 
 #[derive(Default)]
-struct State_ {
+struct ProxyState {
     sockets: Vec<TcpStream>,
     quiet: bool,
 }
 
-impl Wire {
+impl Proxy {
     pub fn to(target: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let state: Arc<Mutex<State_>> = Arc::default();
+        let state: Arc<Mutex<ProxyState>> = Arc::default();
         let shared = state.clone();
         std::thread::spawn(move || {
             for near in listener.incoming() {
@@ -259,8 +259,8 @@ impl Wire {
         }
     }
 
-    /// Lets nothing through any more until somebody connects anew.
-    pub fn hush(&self) {
+    /// Passes nothing on until the next connection is opened.
+    pub fn pause(&self) {
         self.state.lock().unwrap().quiet = true;
     }
 }

@@ -1,4 +1,4 @@
-//! Getting in and out, and tokens for others.
+//! Signing in and out, and creating tokens.
 
 use pinion_testkit::browser::Key;
 use serde_json::json;
@@ -7,7 +7,7 @@ use crate::stage::{NOT_SIGNED_IN, Stage, control, picture, sign_in, visit};
 
 #[test]
 #[ignore = "needs Chromium: cargo xtask test --all"]
-fn a_token_lets_in_and_a_wrong_one_does_not() {
+fn a_valid_token_signs_in_and_a_wrong_one_does_not() {
     let stage = Stage::new();
     let page = stage.visitor();
     picture(&page, "signin");
@@ -18,7 +18,7 @@ fn a_token_lets_in_and_a_wrong_one_does_not() {
 
     sign_in(&page, &stage.hub.token);
     page.wait_for_element(".clip-row");
-    // Scripts cannot read what the browser shows to the hub, and the page keeps nothing.
+    // Scripts cannot read the cookie, and the page stores nothing.
     assert_eq!(page.evaluate("document.cookie"), json!(""));
     assert_eq!(
         page.evaluate("localStorage.length + sessionStorage.length"),
@@ -44,7 +44,7 @@ fn a_token_is_made_copied_used_and_revoked() {
     assert_eq!(page.count(".token-row"), 1);
     page.click_text("New token…");
     page.wait_for_element("dialog[open]");
-    // Escape closes and makes nothing.
+    // Escape closes the dialog without creating a token.
     page.press(Key::Escape);
     page.wait_for("!document.querySelector('dialog')");
     page.click_text("New token…");
@@ -70,7 +70,7 @@ fn a_token_is_made_copied_used_and_revoked() {
     );
     page.click_text("Done");
     page.wait_for_text(".token-row", "Ana <b>laptop</b>");
-    // It was shown once and is nowhere any more.
+    // The token is shown once and never again.
     assert_eq!(
         page.evaluate(&format!(
             "document.documentElement.outerHTML.includes({})",
@@ -88,7 +88,7 @@ fn a_token_is_made_copied_used_and_revoked() {
         pages.contains("@ana") && !pages.contains("Tokens"),
         "{pages}"
     );
-    // What it may not do is said, and it stays signed in.
+    // A denied action is reported, and the session stays open.
     visit(&other, "tokens", ".problem");
     assert!(other.text(".problem").contains("permission_denied"));
     visit(&other, "clips", ".clip-row");
@@ -102,7 +102,7 @@ fn a_token_is_made_copied_used_and_revoked() {
     page.click_text("Revoke");
     page.wait_for("document.querySelectorAll('.token-row').length === 1");
 
-    // The other page finds out by itself.
+    // The other page notices on its own.
     other.wait_for_element("input[type=password]");
     other.wait_for_text("main", "Your session has ended");
     stage.assert_clean(&page, &[NOT_SIGNED_IN]);

@@ -1,4 +1,4 @@
-//! The page of the agent, with a clip that plays it.
+//! The page of the agent, with a clip in place of the real agent.
 
 use pinion_testkit::browser::Key;
 
@@ -6,7 +6,7 @@ use crate::stage::{NOT_SIGNED_IN, Stage, picture, probe, visit};
 
 #[test]
 #[ignore = "needs Chromium: cargo xtask test --all"]
-fn the_agent_is_asked_followed_up_and_stopped() {
+fn the_agent_answers_takes_further_messages_and_stops() {
     let stage = Stage::new();
     let page = stage.signed_in();
     visit(&page, "agent", ".prompt");
@@ -27,7 +27,7 @@ fn the_agent_is_asked_followed_up_and_stopped() {
     page.wait_for_text(".turn.tool[data-state=failed]", "rm");
     picture(&page, "agent");
 
-    // A run can be told something while it goes on.
+    // A running run can receive a message.
     page.fill(".prompt textarea", "listen");
     page.press(Key::Enter);
     page.wait_for_text(".prompt", "Steer");
@@ -37,14 +37,14 @@ fn the_agent_is_asked_followed_up_and_stopped() {
     page.wait_for_text(".turn.agent", "listen");
     page.wait_for_text(".prompt", "Send");
 
-    // A failure is told once.
+    // A failure is shown once.
     page.fill(".prompt textarea", "fail");
     page.press(Key::Enter);
     page.wait_for_text("main", "Failed in");
     assert_eq!(page.count(".timeline .problem"), 1);
     let before = page.count(".turn.agent");
 
-    // The next message goes into the same topic, and a run can be stopped.
+    // The next message continues the same topic, and a run can be stopped.
     page.fill(".prompt textarea", "wait");
     page.click_text("Send");
     page.wait_for(&format!(
@@ -55,7 +55,7 @@ fn the_agent_is_asked_followed_up_and_stopped() {
         ".turn.agent:last-of-type, .turn.agent",
         "In topic-1 you said:",
     );
-    // It goes on while other pages are looked at.
+    // The run continues while other pages are open.
     visit(&page, "clips", ".clip-row");
     visit(&page, "agent", ".turn.user");
     page.click_text("Stop");

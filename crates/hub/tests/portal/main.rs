@@ -1,5 +1,5 @@
-//! The portal in a real Chromium, against a hub with clips in Python and bash. `PINION_SCREENSHOTS=<directory>` keeps pictures
-//! of every page.
+//! The portal in a real Chromium, against a hub with clips in Python and bash. `PINION_SCREENSHOTS=<directory>` stores
+//! pictures of every page.
 
 #![allow(
     clippy::unwrap_used,
@@ -13,9 +13,9 @@ mod common;
 
 mod access;
 mod agent;
-mod keeping;
-mod looks;
+mod appearance;
+mod management;
 mod modules;
+mod proxy;
 mod running;
 mod stage;
-mod wire;

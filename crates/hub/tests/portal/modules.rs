@@ -1,18 +1,18 @@
-//! Parts of the portal by themselves, in the browser they run in.
+//! Single modules of the portal, in the browser.
 
 use pinion_testkit::browser::Page;
 use serde_json::{Value, json};
 
 use crate::stage::{NOT_SIGNED_IN, Stage};
 
-/// What a function gives that gets the exports of a module.
+/// Calls a JavaScript function with the exports of a module and returns its result.
 fn with_module(page: &Page, module: &str, function: &str) -> Value {
     page.evaluate(&format!("import('/portal/{module}').then({function})"))
 }
 
 #[test]
 #[ignore = "needs Chromium: cargo xtask test --all"]
-fn messages_are_found_wherever_the_network_cuts() {
+fn messages_are_decoded_wherever_the_network_splits_them() {
     let stage = Stage::new();
     let page = stage.visitor();
     let all_cuts = "async ({envelope, envelopes}) => {
@@ -42,7 +42,7 @@ fn messages_are_found_wherever_the_network_cuts() {
         serde_json::from_str::<Value>(seen[0].as_str().unwrap()).unwrap(),
         expected
     );
-    // Nothing is made of a message that is not complete.
+    // An incomplete message produces nothing.
     let torn = "async ({envelopes}) => { const found = []; \
         for await (const one of envelopes(new Blob([new Uint8Array([0, 0, 0, 0, 9, 1])]).stream())) found.push(one); return found.length; }";
     assert_eq!(with_module(&page, "connect.js", torn), json!(0));

@@ -40,7 +40,7 @@ fn clips_are_listed_and_searched() {
     page.press(Key::Enter);
     page.wait_for_text("h1", "shell");
 
-    // What comes and goes is seen without loading the page again.
+    // Added and removed clips appear without loading the page again.
     visit(&page, "clips", ".clip-row");
     page.press(Key::Slash);
     page.press(Key::Escape);
@@ -50,7 +50,7 @@ fn clips_are_listed_and_searched() {
     stage.hub.call("RemoveClip", r#"{"clipName":"another"}"#);
     page.wait_for("!document.querySelector('.clip-row[data-alias=another]')");
 
-    // A clip's own page is let in by the same session.
+    // The same session opens a clip's own page.
     page.open(&format!("http://{}/clips/probe/", stage.hub.address));
     page.wait_for_text("h1", "The probe's own page");
     stage.assert_clean(&page, &[NOT_SIGNED_IN]);
@@ -66,7 +66,7 @@ fn a_form_is_filled_and_the_answer_is_shown() {
     picture(&page, "clip");
     page.click("a[href='#/clip/probe/run/greet']");
     page.wait_for_element(".run-form");
-    // A default makes a field optional, whatever the schema says, and stands in it.
+    // A default makes a field optional even if the schema requires it, and is filled in.
     assert_eq!(
         page.evaluate(&format!(
             "document.querySelector('{}').value",
@@ -106,7 +106,7 @@ fn every_kind_of_field_is_sent_as_its_type() {
     page.wait_for_text(".field-error", "count needs a number");
     page.fill(&control(&page, "count"), "9007199254740993");
     assert_eq!(run_to_end(&page), "done");
-    // Only what was written, and what has to be there; a number too large for a double is not rounded.
+    // Only filled and required fields are sent; a number too large for a double is not rounded.
     assert_eq!(
         page.text(".output .block").replace([' ', '\n'], ""),
         r#"{"text":"","count":9007199254740993,"urgent":false}"#
@@ -136,7 +136,7 @@ fn every_kind_of_field_is_sent_as_its_type() {
     assert_eq!(shown_json(&page), expected);
     picture(&page, "form-echo-result");
 
-    // The same value as JSON, and back, with something the schema does not know.
+    // The same value as JSON, and back, with a member that the schema does not have.
     page.click_text("Edit as JSON");
     let written = page.evaluate("document.querySelector('.run-form textarea').value");
     let mut value: Value = serde_json::from_str(written.as_str().unwrap()).unwrap();
@@ -179,7 +179,7 @@ fn parts_are_shown_as_they_come_in_order() {
         if number == 1 {
             picture(&page, "stream");
         }
-        // The clip goes on when it sees this: nothing later can be on the page yet.
+        // The clip continues when it sees this: nothing later can be on the page yet.
         fs::write(stage.data("probe").join(format!("go-{}", number + 1)), "").unwrap();
     }
     page.wait_for("document.querySelector('.results').dataset.state === 'done'");
@@ -220,7 +220,7 @@ fn a_call_is_cancelled_down_to_the_clip() {
     page.wait_for_text(".log-line", "forever was cancelled");
     assert!(parts > 3);
 
-    // So is a call whose page is left.
+    // Leaving the page cancels the call too.
     open_command(&page, "probe", "forever");
     page.click(".run-form button[type=submit]");
     page.wait_for_element(".output .part");
@@ -309,7 +309,7 @@ fn a_command_is_run_with_the_keyboard_alone() {
     page.wait_for_element(".run-form");
     let name = control(&page, "name");
     tab_to(&page, &format!("document.activeElement.matches('{name}')"));
-    // Whoever has the focus can be seen.
+    // The focused element is visibly marked.
     assert_ne!(
         page.evaluate("getComputedStyle(document.activeElement).outlineStyle"),
         json!("none")
@@ -322,7 +322,7 @@ fn a_command_is_run_with_the_keyboard_alone() {
     page.press(Key::Space);
     page.wait_for_text(".output .block", "Hello Lin");
 
-    // Enter in a field runs too, and the skip link comes first.
+    // Enter in a field also runs the command, and the skip link is first in the tab order.
     tab_to(&page, &format!("document.activeElement.matches('{name}')"));
     page.type_text("a");
     page.press(Key::Enter);

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::common::Running;
 
-/// A hub and a browser to look at it with.
+/// A hub and a browser that shows it.
 pub struct Stage {
     pub browser: Browser,
     pub hub: Running,
@@ -27,12 +27,12 @@ impl Stage {
         Self { browser, hub }
     }
 
-    /// The address of a page of the portal.
+    /// Returns the address of a page of the portal.
     pub fn address(&self, route: &str) -> String {
         format!("http://{}/#/{route}", self.hub.address)
     }
 
-    /// A page that shows the portal to somebody who is not signed in.
+    /// Opens the portal without signing in.
     pub fn visitor(&self) -> Page {
         let page = self.browser.page();
         page.open(&self.address(""));
@@ -40,7 +40,7 @@ impl Stage {
         page
     }
 
-    /// A page that is signed in with the hub's first token.
+    /// Opens the portal and signs in with the hub's first token.
     pub fn signed_in(&self) -> Page {
         let page = self.visitor();
         sign_in(&page, &self.hub.token);
@@ -48,12 +48,12 @@ impl Stage {
         page
     }
 
-    /// Where a clip keeps its files.
+    /// Returns the directory of a clip's files.
     pub fn data(&self, alias: &str) -> PathBuf {
         self.hub.root.path().join("data").join(alias)
     }
 
-    /// Everything a page asked for came from the hub, and it had nothing to complain of but these.
+    /// Asserts that a page loaded everything from the hub and logged no errors but these.
     pub fn assert_clean(&self, page: &Page, expected: &[&str]) {
         let own = format!("http://{}/", self.hub.address);
         let foreign: Vec<String> = page
@@ -73,7 +73,7 @@ impl Stage {
     }
 }
 
-/// Asking who one is without a session is answered with 401, which browsers put down.
+/// The expected error of a page that requests its session before it signs in.
 pub const NOT_SIGNED_IN: &str = "401 /auth/session";
 
 pub fn probe() -> TempDir {
@@ -112,7 +112,7 @@ pub fn sign_in(page: &Page, token: &str) {
     page.press(Key::Enter);
 }
 
-/// Goes to a page of the portal and waits for what it shows.
+/// Opens a page of the portal and waits for an element.
 pub fn visit(page: &Page, route: &str, until: &str) {
     page.evaluate(&format!("location.hash = {}", json!(format!("#/{route}"))));
     page.wait_for_element(until);
@@ -124,7 +124,7 @@ pub fn open_command(page: &Page, alias: &str, command: &str) {
     page.wait_for_text(".panel h2", command);
 }
 
-/// Runs what is in the form and waits until it is over.
+/// Submits the form and waits for the end of the call.
 pub fn run_to_end(page: &Page) -> String {
     page.click(".run-form button[type=submit]");
     page.wait_for("['done', 'failed'].includes(document.querySelector('.results').dataset.state)");
@@ -136,7 +136,7 @@ pub fn state(page: &Page) -> String {
     state.as_str().unwrap_or_default().to_owned()
 }
 
-/// The id of the control with this label on the page.
+/// Returns the id of the control with this label.
 pub fn control(page: &Page, label: &str) -> String {
     let found = format!(
         "[...document.querySelectorAll('label')].find((one) => one.firstChild.textContent.trim() === {0} || one.textContent.trim() === {0})?.control?.id ?? ''",
@@ -147,12 +147,12 @@ pub fn control(page: &Page, label: &str) -> String {
     format!("#{}", id.as_str().unwrap_or_default())
 }
 
-/// The value shown as a result, read back from its text.
+/// Parses the result that the page shows.
 pub fn shown_json(page: &Page) -> Value {
     serde_json::from_str(&page.text(".output .block")).unwrap()
 }
 
-/// Keeps pictures of the page, if somebody wants them.
+/// Stores a picture of the page if screenshots are requested.
 pub fn picture(page: &Page, name: &str) {
     let Some(place) = std::env::var_os("PINION_SCREENSHOTS") else {
         return;

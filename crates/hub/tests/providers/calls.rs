@@ -1,11 +1,11 @@
-//! Calls to clips of providers: order, concurrency, input that follows, readers that are slow.
+//! Calls to clips of providers: order, concurrency, further input, slow readers.
 
 use std::time::Duration;
 
 use pinion_access::Grant;
 use serde_json::{Value, json};
 
-use super::provider::{Came, Stream, Wire};
+use super::provider::{Received, Stream, Wire};
 use super::{aliases, base64, eventually, follow, hub, hub_with, invoke, output, unbase64};
 
 fn command(stream: &Stream) -> (Value, String) {
@@ -42,7 +42,7 @@ fn results_may_come_in_any_order() {
 }
 
 #[test]
-fn both_dialects_live_in_one_hub() {
+fn one_hub_serves_both_dialects() {
     let hub = hub();
     let public = Stream::provider(&hub, Wire::Grpc, "one", json!([{"alias": "a"}]));
     let typed = Stream::typed(&hub, "two", json!([{"alias": "b"}]));
@@ -68,7 +68,7 @@ fn failures_of_the_clip_are_answers() {
     assert_eq!(output(&caller.message()), 1);
     let last = caller.message();
     assert_eq!(last["error"]["code"], "failed_precondition");
-    assert_eq!(caller.came(), Came::End(Ok(())));
+    assert_eq!(caller.came(), Received::End(Ok(())));
     let call = invoke(&hub, "todo", "boom");
     let (_, id) = command(&stream);
     stream.send(json!({"invokeResult": {"requestId": id, "error": {"message": "boom"}}}));
@@ -82,14 +82,14 @@ fn a_call_that_ends_without_output_gives_an_empty_object() {
     let stream = Stream::provider(&hub, Wire::ConnectProto, "one", json!([{"alias": "todo"}]));
     let call = invoke(&hub, "todo", "go");
     let (_, id) = command(&stream);
-    // Empty parts say nothing.
+    // Empty parts are ignored.
     stream.send(json!({"invokeResult": {"requestId": id}}));
     stream.send(json!({"invokeResult": {"requestId": id, "done": true}}));
     assert_eq!(output(&call.join().unwrap().1), json!({}));
 }
 
 #[test]
-fn commands_that_are_not_listed_never_leave_the_hub() {
+fn unlisted_commands_are_rejected_by_the_hub() {
     let hub = hub();
     let clips = json!([{"alias": "todo", "commands": [{"name": "list"}]}]);
     let stream = Stream::provider(&hub, Wire::Grpc, "one", clips);
@@ -114,7 +114,7 @@ fn ten_thousand_parts_arrive_in_order() {
         for number in 0..10_000 {
             assert_eq!(output(&caller.message()), number, "{wire:?}");
         }
-        assert_eq!(caller.came(), Came::End(Ok(())));
+        assert_eq!(caller.came(), Received::End(Ok(())));
     }
 }
 
@@ -142,7 +142,7 @@ fn further_input_is_passed_on_as_it_comes() {
         assert_eq!((&last["done"], last.get("data")), (&json!(true), None));
         stream.send(result(&id, "9", true));
         assert_eq!(output(&caller.message()), 9);
-        assert_eq!(caller.came(), Came::End(Ok(())));
+        assert_eq!(caller.came(), Received::End(Ok(())));
     }
 }
 
@@ -237,7 +237,7 @@ fn a_stream_that_follows_a_checked_input_stays_a_stream() {
         assert_eq!(stream.message()["invokeInput"]["done"], true);
         stream.send(result(&id, "9", true));
         assert_eq!(output(&caller.message()), 9);
-        assert_eq!(caller.came(), Came::End(Ok(())));
+        assert_eq!(caller.came(), Received::End(Ok(())));
     }
 }
 
@@ -256,7 +256,7 @@ fn an_input_with_a_schema_has_a_limit() {
 }
 
 #[test]
-fn providers_are_told_of_a_limit_only_if_the_caller_set_one() {
+fn providers_receive_a_time_limit_only_if_the_caller_set_one() {
     let hub = hub();
     let stream = Stream::provider(&hub, Wire::Grpc, "one", json!([{"alias": "todo"}]));
     let call = invoke(&hub, "todo", "go");
@@ -267,7 +267,7 @@ fn providers_are_told_of_a_limit_only_if_the_caller_set_one() {
 }
 
 #[test]
-fn providers_are_told_what_a_file_is() {
+fn providers_receive_the_media_type_of_a_file() {
     let hub = hub();
     let stream = Stream::provider(&hub, Wire::Grpc, "one", json!([{"alias": "todo"}]));
     let file = json!({"clip": "todo", "path": "a", "content": base64("x"), "mime": "image/png"});
@@ -283,7 +283,7 @@ fn providers_are_told_what_a_file_is() {
 }
 
 /// A caller that opens a call and never reads its answer.
-fn deaf(hub: &super::Running, stream: &Stream) -> (std::net::TcpStream, String) {
+fn call_without_reading(hub: &super::Running, stream: &Stream) -> (std::net::TcpStream, String) {
     use std::io::Write;
     let body = json!({"clipName": "feed", "command": "pour"}).to_string();
     let mut socket = std::net::TcpStream::connect(hub.address).unwrap();
@@ -303,10 +303,10 @@ fn deaf(hub: &super::Running, stream: &Stream) -> (std::net::TcpStream, String) 
 }
 
 #[test]
-fn a_caller_that_does_not_read_holds_up_nobody_for_long() {
+fn a_caller_that_does_not_read_delays_others_only_briefly() {
     let hub = hub();
     let stream = Stream::provider(&hub, Wire::Grpc, "one", json!([{"alias": "feed"}]));
-    let (_socket, id) = deaf(&hub, &stream);
+    let (_socket, id) = call_without_reading(&hub, &stream);
     let other = invoke(&hub, "feed", "quick");
     let (_, quick) = command(&stream);
     let chunk = format!("\"{}\"", "x".repeat(128 * 1024));
@@ -321,17 +321,17 @@ fn a_caller_that_does_not_read_holds_up_nobody_for_long() {
 }
 
 #[test]
-fn a_caller_that_is_slow_gets_everything_if_nobody_else_waits() {
+fn a_slow_caller_gets_everything_if_no_other_call_waits() {
     let hub = hub();
     let stream = Stream::provider(&hub, Wire::Grpc, "one", json!([{"alias": "feed"}]));
-    let (mut socket, id) = deaf(&hub, &stream);
+    let (mut socket, id) = call_without_reading(&hub, &stream);
     let chunk = format!("\"{}\"", "x".repeat(64 * 1024));
     let part = stream.encode(&result(&id, &chunk, false));
     for _ in 0..400 {
         stream.send_raw(&part);
     }
     stream.send(json!({"invokeResult": {"requestId": id, "done": true}}));
-    // Longer than others would have been asked to wait.
+    // Longer than other calls would have to wait.
     std::thread::sleep(Duration::from_millis(600));
     let mut bytes = 0;
     let mut buffer = vec![0; 1 << 20];
@@ -371,7 +371,7 @@ fn a_revoked_token_ends_the_stream() {
 }
 
 #[test]
-fn a_lost_clip_of_others_is_like_one_that_never_was() {
+fn a_lost_clip_of_another_scope_is_reported_as_not_found() {
     let hub = super::Running::start(pinion_access::Mode::Secured);
     let [ann, bob] = ["@ann", "@bob"].map(|scope| {
         let scope = scope.parse().unwrap();
@@ -404,7 +404,7 @@ fn a_lost_clip_of_others_is_like_one_that_never_was() {
 }
 
 #[test]
-fn statuses_are_those_of_ones_own_clips() {
+fn a_provider_sets_the_status_of_its_own_clips_only() {
     let hub = hub();
     let stream = Stream::provider(&hub, Wire::ConnectJson, "one", json!([{"alias": "a"}]));
     let _other = Stream::provider(&hub, Wire::ConnectJson, "two", json!([{"alias": "b"}]));
@@ -422,7 +422,7 @@ fn statuses_are_those_of_ones_own_clips() {
 }
 
 #[test]
-fn files_that_nobody_gives_out_run_into_the_limit() {
+fn unanswered_file_requests_time_out() {
     let hub = hub_with(|limits| {
         limits.web_timeout = Duration::from_millis(100);
         limits.data_timeout = Duration::from_millis(100);
@@ -435,14 +435,14 @@ fn files_that_nobody_gives_out_run_into_the_limit() {
     assert_eq!(status, 504);
     stream.message();
     stream.message();
-    // A clip without pages is not even asked.
+    // The provider is not asked for pages of a clip that has none.
     let (status, _) = hub.call("GetClipWeb", r#"{"clipName":"b","path":"x"}"#);
     assert_eq!(status, 404);
     assert!(stream.is_quiet(Duration::from_millis(50)));
 }
 
 #[test]
-fn what_the_hub_refuses_to_do_with_files_is_no_answer_about_a_file() {
+fn rejected_file_requests_fail_as_calls() {
     let hub = hub_with(|limits| limits.calls = 1);
     let _typed = Stream::typed(&hub, "typed", json!([{"alias": "a"}]));
     let stream = Stream::provider(&hub, Wire::Grpc, "one", json!([{"alias": "b"}]));
@@ -450,14 +450,14 @@ fn what_the_hub_refuses_to_do_with_files_is_no_answer_about_a_file() {
         let (status, body) = hub.call(method, r#"{"clipName":"a","path":"x"}"#);
         assert_eq!((status, &body["code"]), (501, &json!("unimplemented")));
     }
-    // One call is all it may have.
+    // The provider may have one call only.
     let call = invoke(&hub, "b", "go");
     let (_, id) = command(&stream);
     let (status, body) = hub.call("DataRead", r#"{"clipName":"b","path":"x"}"#);
     assert_eq!((status, &body["code"]), (429, &json!("resource_exhausted")));
     stream.send(result(&id, "1", true));
     assert_eq!(call.join().unwrap().0, 200);
-    // What the provider says about a file stays inside.
+    // The provider's failure about a file is part of the answer.
     let (address, token) = (hub.address, hub.token.clone());
     let reading = std::thread::spawn(move || {
         let body = r#"{"clipName":"b","path":"x"}"#;

@@ -1,10 +1,10 @@
-//! Providers that do what they should not.
+//! Providers that break the protocol.
 
 use std::time::Duration;
 
 use serde_json::json;
 
-use super::provider::{Came, Stream, Wire};
+use super::provider::{Received, Stream, Wire};
 use super::{aliases, base64, eventually, follow, hub, hub_with, invoke, output};
 
 #[test]
@@ -20,20 +20,20 @@ fn the_first_message_must_register() {
             "first provider message must be register"
         );
         assert_eq!(refused.get("accepted"), None);
-        assert_eq!(stream.came(), Came::End(Ok(())));
+        assert_eq!(stream.came(), Received::End(Ok(())));
     }
     let typed = Stream::open(&hub, "ProviderStream", Wire::ConnectJson);
     typed.message();
-    // Tolerated before it.
+    // Heartbeats and log lines are allowed before the registration.
     typed.send(json!({"type": "Heartbeat"}));
     typed.send(json!({"type": "Log", "level": "info", "message": "hello"}));
     typed.send(json!({"type": "InvokeResponse", "requestId": "x"}));
     assert_eq!(typed.message()["accepted"], false);
-    assert_eq!(typed.came(), Came::End(Ok(())));
+    assert_eq!(typed.came(), Received::End(Ok(())));
 }
 
 #[test]
-fn junk_ends_the_stream_and_nothing_else() {
+fn invalid_bytes_end_only_their_stream() {
     let hub = hub();
     for wire in Wire::ALL {
         for junk in [
@@ -56,14 +56,14 @@ fn junk_ends_the_stream_and_nothing_else() {
 }
 
 #[test]
-fn who_says_nothing_is_not_waited_for() {
+fn silent_providers_time_out() {
     let hub = hub_with(|limits| limits.first_message_timeout = Duration::from_millis(100));
     for wire in Wire::ALL {
         for method in ["ProviderStream", "RuntimeStream"] {
             let stream = Stream::open(&hub, method, wire);
             assert_eq!(stream.end().unwrap_err().0, "deadline_exceeded");
         }
-        // Greetings do not count.
+        // Heartbeats do not count as a registration.
         let stream = Stream::open(&hub, "ProviderStream", Wire::ConnectJson);
         for _ in 0..5 {
             stream.send(json!({"type": "Heartbeat"}));
@@ -82,7 +82,7 @@ fn registrations_have_limits() {
         stream.send(json!({"register": {"providerName": "big", "clips": clips}}));
         let answer = stream.message()["registerResponse"].clone();
         assert_eq!(answer.get("accepted"), None, "{answer}");
-        assert_eq!(stream.came(), Came::End(Ok(())));
+        assert_eq!(stream.came(), Received::End(Ok(())));
         assert!(aliases(&hub).is_empty());
         answer["message"].as_str().unwrap().to_owned()
     };
@@ -109,7 +109,7 @@ fn registrations_have_limits() {
     let thousand: Vec<_> = (0..1000).map(clip).collect();
     let stream = Stream::provider(&hub, Wire::Grpc, "big", json!(thousand));
     assert_eq!(aliases(&hub).len(), 1000);
-    // One more is too many, one of them again is not.
+    // One more clip exceeds the limit; registering an existing one again does not.
     stream.send(json!({"clipAdded": {"clip": {"alias": "c5", "version": "2"}}}));
     eventually("it is replaced", || {
         let route = hub.hub.table().get("c5").unwrap();
@@ -136,14 +136,14 @@ fn a_second_registration_ends_the_stream() {
 }
 
 #[test]
-fn an_alias_of_others_cannot_be_added() {
+fn an_alias_of_another_provider_cannot_be_added() {
     let hub = hub();
     let first = Stream::provider(&hub, Wire::Grpc, "one", json!([{"alias": "a"}]));
     let second = Stream::provider(&hub, Wire::Grpc, "two", json!([{"alias": "b"}]));
     second.send(json!({"clipAdded": {"clip": {"alias": "a"}}}));
     let expected = ("already_exists".into(), "clip \"a\" already exists".into());
     assert_eq!(second.end(), Err(expected));
-    // Nor taken away.
+    // Nor can it be removed.
     let third = Stream::provider(&hub, Wire::Grpc, "three", json!([{"alias": "c"}]));
     third.send(json!({"clipRemoved": {"name": "a"}}));
     third.send(json!({"clipRemoved": {"name": "c"}}));
@@ -152,7 +152,7 @@ fn an_alias_of_others_cannot_be_added() {
 }
 
 #[test]
-fn results_for_calls_of_others_are_nobodys() {
+fn results_for_calls_of_other_providers_are_ignored() {
     let hub = hub();
     let stream = Stream::provider(&hub, Wire::ConnectJson, "one", json!([{"alias": "a"}]));
     let other = Stream::provider(&hub, Wire::ConnectJson, "two", json!([{"alias": "b"}]));
@@ -167,7 +167,7 @@ fn results_for_calls_of_others_are_nobodys() {
     other.send(answer(&json!("no-such-id"), "1"));
     other.send(json!({"getClipWebResult": {"requestId": id}}));
     other.send(json!({"dataResult": {"requestId": id}}));
-    // What is not known is passed over.
+    // Unknown messages are ignored.
     other.send(json!({"manageResult": {"requestId": id}, "somethingNew": 1}));
     other.send(json!({"ping": {"sentAtUnixMs": "7"}}));
     assert_eq!(other.message()["pong"]["sentAtUnixMs"], "7");
@@ -191,11 +191,11 @@ fn messages_after_the_end_of_a_call_are_dropped() {
     stream.send(json!({"type": "InvokeStreamChunk", "requestId": id, "chunk": 2}));
     stream.send(json!({"type": "InvokeResponse", "requestId": id, "error": "late"}));
     assert_eq!(output(&caller.message()), 1);
-    assert_eq!(caller.came(), Came::End(Ok(())));
+    assert_eq!(caller.came(), Received::End(Ok(())));
 }
 
 #[test]
-fn silence_ends_sessions_that_have_greeted_and_no_others() {
+fn silence_ends_only_sessions_that_have_sent_pings() {
     let hub = hub_with(|limits| {
         limits.heartbeat_timeout = Duration::from_millis(300);
         limits.heartbeat_interval = Duration::from_millis(100);
@@ -216,7 +216,7 @@ fn silence_ends_sessions_that_have_greeted_and_no_others() {
 }
 
 #[test]
-fn the_same_provider_takes_its_own_place_and_nobody_elses() {
+fn a_provider_replaces_only_its_own_session() {
     let hub = hub();
     let old = Stream::provider(
         &hub,
@@ -237,7 +237,7 @@ fn the_same_provider_takes_its_own_place_and_nobody_elses() {
     new.send(json!({ "invokeResult": result }));
     assert_eq!(call.join().unwrap().0, 200);
 
-    // Another token is somebody else.
+    // Another token is another provider.
     let grant = pinion_access::Grant::Super;
     let store = hub.hub.gate().store();
     let minted = store.mint(pinion_access::NewToken::new(grant)).unwrap();
@@ -247,7 +247,7 @@ fn the_same_provider_takes_its_own_place_and_nobody_elses() {
     thief.send(json!({"register": {"providerName": "one", "clips": []}}));
     let refused = thief.message()["registerResponse"]["message"].clone();
     assert_eq!(refused, "provider \"one\" already connected");
-    assert_eq!(thief.came(), Came::End(Ok(())));
+    assert_eq!(thief.came(), Received::End(Ok(())));
     assert_eq!(aliases(&hub), ["a"]);
 }
 

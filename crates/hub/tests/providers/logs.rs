@@ -1,14 +1,14 @@
-//! `GetLogs`: how much of the past there is, and what is left out of it.
+//! `GetLogs`: reading old lines, and filters.
 
 use jiff::Timestamp;
 use pinion_clip::logs::{Level, Origin};
 use serde_json::{Value, json};
 
 use super::common::Running;
-use super::provider::{Came, Stream, Wire};
+use super::provider::{Received, Stream, Wire};
 use super::{eventually, hub};
 
-/// Asks for a log: the lines, and how it ended.
+/// Reads a log. Returns the lines and the end of the stream.
 fn logs(hub: &Running, request: Value) -> (Vec<Value>, Result<(), (String, String)>) {
     let mut stream = Stream::open(hub, "GetLogs", Wire::ConnectJson);
     stream.send(request);
@@ -16,9 +16,9 @@ fn logs(hub: &Running, request: Value) -> (Vec<Value>, Result<(), (String, Strin
     let mut lines = Vec::new();
     loop {
         match stream.came() {
-            Came::Message(line) => lines.push(line),
-            Came::End(end) => return (lines, end),
-            Came::Broken => panic!("the connection broke"),
+            Received::Message(line) => lines.push(line),
+            Received::End(end) => return (lines, end),
+            Received::Broken => panic!("the connection broke"),
         }
     }
 }
@@ -29,7 +29,7 @@ fn texts(lines: &[Value]) -> Vec<&str> {
 }
 
 #[test]
-fn more_of_the_past_is_there_than_is_kept_in_memory() {
+fn older_lines_are_read_from_files() {
     let hub = hub();
     let log = hub.hub.log();
     for number in 0..4000 {
@@ -47,7 +47,7 @@ fn more_of_the_past_is_there_than_is_kept_in_memory() {
 }
 
 #[test]
-fn lines_are_counted_after_those_that_are_not_wanted_are_left_out() {
+fn the_tail_counts_lines_after_filtering() {
     let hub = hub();
     let log = hub.hub.log();
     for number in 0..3 {
@@ -64,7 +64,7 @@ fn lines_are_counted_after_those_that_are_not_wanted_are_left_out() {
     let now = Timestamp::now().as_millisecond() + 1;
     let later = json!({"system": true, "sinceUnixMs": now.to_string()});
     assert_eq!(logs(&hub, later).0, Vec::<Value>::new());
-    // The same for who reads along.
+    // The filter applies to followed lines too.
     let mut reader = Stream::open(&hub, "GetLogs", Wire::ConnectJson);
     reader.send(json!({"system": true, "tail": 2, "minLevel": "error", "follow": true}));
     reader.finish();
@@ -81,7 +81,7 @@ fn lines_are_counted_after_those_that_are_not_wanted_are_left_out() {
 }
 
 #[test]
-fn lines_of_a_provider_keep_their_time() {
+fn lines_of_a_provider_have_its_time() {
     let hub = hub();
     let stream = Stream::provider(&hub, Wire::Grpc, "one", json!([{"alias": "a"}]));
     let typed = Stream::typed(&hub, "two", json!([{"alias": "b"}]));
@@ -103,7 +103,7 @@ fn lines_of_a_provider_keep_their_time() {
             time.parse().unwrap()
         };
         assert_eq!(time(&lines[0]), now - hour);
-        // What cannot be is the time it came.
+        // An impossible time is replaced by the time of arrival.
         for line in &lines[1..] {
             assert!((now..now + hour / 2).contains(&time(line)), "{line}");
         }

@@ -31,14 +31,14 @@ fn hub() -> Running {
     Running::start(Mode::OpenLocal)
 }
 
-/// A hub whose limits a test need not wait for.
+/// Starts a hub with limits that are short enough for a test.
 fn hub_with(change: impl FnOnce(&mut Limits)) -> Running {
     let mut settings = Settings::default();
     change(&mut settings.limits);
     Running::with(Mode::OpenLocal, settings)
 }
 
-/// A hub without clips of its own.
+/// Starts a hub without clips of its own.
 fn hub_only() -> Running {
     let settings = Settings {
         mode: pinion_hub::Mode::HubOnly,
@@ -47,7 +47,7 @@ fn hub_only() -> Running {
     Running::with(Mode::OpenLocal, settings)
 }
 
-/// A caller that takes outputs as they come.
+/// Opens a call that reads outputs as they arrive.
 fn follow(hub: &Running, clip: &str, command: &str) -> Stream {
     let stream = Stream::open(hub, "InvokeStream", Wire::ConnectJson);
     stream.send(json!({"clip": clip, "command": command, "input": {}}));
@@ -67,7 +67,7 @@ fn unbase64(value: &Value) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// Calls a clip on a thread of its own: status and body.
+/// Calls a clip on a new thread. Returns status and body.
 fn invoke(hub: &Running, clip: &str, command: &str) -> std::thread::JoinHandle<(u16, Value)> {
     let (address, token) = (hub.address, hub.token.clone());
     let body = json!({"clipName": clip, "command": command, "input": {}}).to_string();
@@ -87,7 +87,7 @@ fn aliases(hub: &Running) -> Vec<String> {
         .collect()
 }
 
-/// Waits until something is so.
+/// Waits until `is_so` returns true; `what` names the condition.
 fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     for _ in 0..1000 {
         if is_so() {

@@ -1,4 +1,4 @@
-//! Installing through runtimes that are connected: who is chosen, what is reserved, what happens when they go.
+//! Installing through connected runtimes: the choice of the runtime, reservations, lost runtimes.
 
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::common::{self, Running};
-use super::provider::{Came, Stream, Wire};
+use super::provider::{Received, Stream, Wire};
 use super::{aliases, hub, hub_only};
 
 struct Peer {
@@ -38,7 +38,7 @@ fn refused(hub: &Running, method: &'static str, body: Value, code: &str, words: 
 }
 
 #[test]
-fn who_installs_is_chosen_by_name_or_because_there_is_no_other() {
+fn the_runtime_is_chosen_by_name_or_because_it_is_the_only_one() {
     let hub = hub_only();
     let wanted = json!({"source": "@acme/todo"});
     let no_one = "no runtime is connected";
@@ -94,7 +94,7 @@ fn who_installs_is_chosen_by_name_or_because_there_is_no_other() {
 }
 
 #[test]
-fn the_client_is_told_after_the_table_knows() {
+fn an_installation_returns_after_the_clip_is_in_the_table() {
     let hub = hub_only();
     let peer = Peer::join(&hub, "one");
     let adding = ask(
@@ -103,14 +103,14 @@ fn the_client_is_told_after_the_table_knows() {
         json!({"source": "@acme/todo", "alias": "Todo"}),
     );
     let id = peer.runtime.message()["installCommand"]["requestId"].clone();
-    // Nobody else gets the alias meanwhile.
+    // Other owners cannot take the alias meanwhile.
     let other = Stream::open(&hub, "ProviderStream", Wire::Grpc);
     other.message();
     let clips = json!([{"alias": "todo"}]);
     other.send(json!({"register": {"providerName": "other", "clips": clips}}));
     let refused = other.message()["registerResponse"]["message"].clone();
     assert_eq!(refused, "clip \"todo\" already exists");
-    // The result overtakes the clip.
+    // The result arrives before the clip.
     peer.runtime
         .send(json!({"installResult": {"requestId": id, "clip": {"name": "todo"}}}));
     std::thread::sleep(Duration::from_millis(100));
@@ -121,7 +121,7 @@ fn the_client_is_told_after_the_table_knows() {
     let (status, added) = adding.join().unwrap();
     assert_eq!((status, &added["clip"]["version"]), (200, &json!("1.0.0")));
     assert_eq!(added["clip"]["provider"], "one");
-    // The same again is an upgrade.
+    // Installing the same alias again is an upgrade.
     let again = ask(
         &hub,
         "AddClip",
@@ -134,7 +134,7 @@ fn the_client_is_told_after_the_table_knows() {
     peer.runtime
         .send(json!({"installResult": {"requestId": id, "clip": {"name": "todo"}}}));
     assert_eq!(again.join().unwrap().1["clip"]["version"], "2.0.0");
-    // Without a name it is another.
+    // Without a requested alias it is another installation.
     let another = ask(&hub, "AddClip", json!({"source": "@acme/todo@2"}));
     let command = peer.runtime.message()["installCommand"].clone();
     assert!(command["alias"].as_str().unwrap().starts_with("todo-"));
@@ -143,7 +143,7 @@ fn the_client_is_told_after_the_table_knows() {
 }
 
 #[test]
-fn a_lost_runtime_fails_what_it_was_asked_for_and_keeps_its_clips() {
+fn a_lost_runtime_fails_its_requests_and_its_clips_stay() {
     let hub = hub_only();
     let mut peer = Peer::join(&hub, "one");
     peer.provider
@@ -163,7 +163,7 @@ fn a_lost_runtime_fails_what_it_was_asked_for_and_keeps_its_clips() {
         "{body}"
     );
     assert_eq!(aliases(&hub), ["a"]);
-    // It may come back.
+    // The runtime may reconnect.
     peer.runtime = Stream::open(&hub, "RuntimeStream", Wire::ConnectProto);
     peer.runtime.send(json!({"register": {"name": "one"}}));
     peer.runtime.message();
@@ -179,7 +179,7 @@ fn a_lost_runtime_fails_what_it_was_asked_for_and_keeps_its_clips() {
     peer.runtime
         .send(json!({"removeResult": {"requestId": id}}));
     assert_eq!(removing.join().unwrap().0, 200);
-    // Without the other stream there is nowhere to put a clip.
+    // Without the provider stream a clip cannot be offered.
     drop(peer.provider);
     super::eventually("it is alone", || {
         let log = hub.hub.log().tail(3);
@@ -191,7 +191,7 @@ fn a_lost_runtime_fails_what_it_was_asked_for_and_keeps_its_clips() {
 }
 
 #[test]
-fn runtimes_take_limits_and_names_seriously() {
+fn runtimes_have_time_limits_and_valid_names() {
     let hub = super::hub_with(|limits| limits.install_timeout = Duration::from_millis(150));
     let peer = Peer::join(&hub, "one");
     let wanted = json!({"source": "@acme/x", "provider": "one"});
@@ -200,7 +200,7 @@ fn runtimes_take_limits_and_names_seriously() {
     wrong.send(json!({"ping": {}}));
     let answer = wrong.message()["registerResponse"].clone();
     assert_eq!(answer["message"], "first runtime message must be register");
-    assert_eq!(wrong.came(), Came::End(Ok(())));
+    assert_eq!(wrong.came(), Received::End(Ok(())));
     let again = Stream::open(&hub, "RuntimeStream", Wire::ConnectJson);
     again.send(json!({"register": {"name": "one"}}));
     assert_eq!(again.message()["registerResponse"]["accepted"], true);
@@ -210,7 +210,7 @@ fn runtimes_take_limits_and_names_seriously() {
 }
 
 #[test]
-fn a_runtime_of_one_scope_gets_nothing_of_another() {
+fn a_runtime_receives_no_requests_of_another_scope() {
     let hub = Running::start(pinion_access::Mode::Secured);
     let token = |scope: &str| {
         let grant = pinion_access::Grant::Hub {
@@ -246,7 +246,7 @@ fn a_runtime_of_one_scope_gets_nothing_of_another() {
 }
 
 #[test]
-fn a_full_hub_installs_itself_unless_told_otherwise() {
+fn a_full_hub_installs_locally_unless_a_runtime_is_named() {
     let hub = hub();
     let peer = Peer::join(&hub, "one");
     let (status, body) = hub.call("AddClip", r#"{"source":"local/x:/nowhere/at/all"}"#);
@@ -273,7 +273,7 @@ fn a_clip_that_is_installed_but_not_offered_is_a_failure() {
 }
 
 #[test]
-fn a_typed_runtime_may_name_a_clip_as_it_was_told_to() {
+fn a_typed_runtime_may_use_the_requested_name_of_a_clip() {
     let hub = hub_only();
     let runtime = Stream::open(&hub, "ProviderStream", Wire::ConnectJson);
     runtime.message();

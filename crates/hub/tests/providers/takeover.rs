@@ -1,13 +1,13 @@
-//! Who may have a name, and what becomes of the one who had it.
+//! Provider names: which session may use one, and the end of the session that had it.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::provider::{Came, Stream, Wire};
+use super::provider::{Received, Stream, Wire};
 use super::{aliases, base64, hub, invoke};
 
-/// Registers, and gives what the hub says to that.
+/// Registers a provider and returns the hub's answer.
 fn register(hub: &super::Running, name: &str, clips: Value) -> (Stream, Value) {
     let stream = Stream::open(hub, "ProviderStream", Wire::Grpc);
     stream.message();
@@ -17,7 +17,7 @@ fn register(hub: &super::Running, name: &str, clips: Value) -> (Stream, Value) {
 }
 
 #[test]
-fn one_who_is_refused_takes_nobodys_place() {
+fn a_refused_registration_replaces_no_session() {
     let hub = hub();
     let old = Stream::provider(&hub, Wire::Grpc, "one", json!([{"alias": "a"}]));
     let _other = Stream::provider(&hub, Wire::Grpc, "two", json!([{"alias": "b"}]));
@@ -25,15 +25,15 @@ fn one_who_is_refused_takes_nobodys_place() {
     let id = old.message()["invokeCommand"]["requestId"].clone();
     let (new, answer) = register(&hub, "one", json!([{"alias": "a"}, {"alias": "b"}]));
     assert_eq!(answer["message"], "clip \"b\" already exists");
-    assert_eq!(new.came(), Came::End(Ok(())));
-    // All is as it was, also what is on its way.
+    assert_eq!(new.came(), Received::End(Ok(())));
+    // The earlier session is unchanged, including its running call.
     assert_eq!(aliases(&hub), ["a", "b"]);
     let result = json!({"requestId": id, "output": base64("1"), "done": true});
     old.send(json!({ "invokeResult": result }));
     assert_eq!(call.join().unwrap().0, 200);
     old.send(json!({"clipAdded": {"clip": {"alias": "c"}}}));
     super::eventually("it may still add clips", || aliases(&hub).len() == 3);
-    // One who is accepted does take it.
+    // An accepted registration replaces the session.
     let (_new, answer) = register(&hub, "one", json!([{"alias": "a"}]));
     assert_eq!(answer["accepted"], true);
     assert_eq!(old.end().unwrap_err().0, "unavailable");
@@ -41,13 +41,13 @@ fn one_who_is_refused_takes_nobodys_place() {
 }
 
 #[test]
-fn names_of_the_hub_itself_are_nobody_elses() {
+fn names_of_the_hub_are_reserved() {
     let hub = hub();
     for name in ["pinixd", " PinixD ", "builtin", "BUILTIN"] {
         let (stream, answer) = register(&hub, name, json!([{"alias": "a"}]));
         let message = answer["message"].as_str().unwrap();
         assert!(message.contains("the hub's own"), "{name}: {message}");
-        assert_eq!(stream.came(), Came::End(Ok(())));
+        assert_eq!(stream.came(), Received::End(Ok(())));
         let runtime = Stream::open(&hub, "RuntimeStream", Wire::Grpc);
         runtime.send(json!({"register": {"name": name}}));
         let answer = runtime.message()["registerResponse"].clone();
@@ -55,7 +55,7 @@ fn names_of_the_hub_itself_are_nobody_elses() {
         assert!(message.contains("the hub's own"), "{name}: {message}");
     }
     assert!(aliases(&hub).is_empty());
-    // What begins like one is another.
+    // A name that only starts with a reserved one is allowed.
     for name in ["pinixd-box-9000", "builtins"] {
         let (_stream, answer) = register(&hub, name, json!([]));
         assert_eq!(answer["accepted"], true, "{name}");
@@ -75,7 +75,7 @@ fn log(stream: &Stream, message: &str) {
 }
 
 #[test]
-fn a_log_goes_on_when_its_provider_takes_its_own_place() {
+fn a_log_continues_when_its_provider_reconnects() {
     let hub = hub();
     let clips = json!([{"alias": "a"}]);
     let old = Stream::provider(&hub, Wire::Grpc, "one", clips.clone());
@@ -88,13 +88,13 @@ fn a_log_goes_on_when_its_provider_takes_its_own_place() {
     let late = follow(&hub, "a");
     assert_eq!(late.message()["message"], "before");
     assert_eq!(late.message()["message"], "after");
-    // Who takes its clip away ends the log of it.
+    // Removing a clip ends its log.
     new.send(json!({"clipRemoved": {"name": "a"}}));
-    assert_eq!(reader.came(), Came::End(Ok(())));
+    assert_eq!(reader.came(), Received::End(Ok(())));
 }
 
 #[test]
-fn a_log_is_there_again_when_a_lost_provider_is() {
+fn a_log_returns_with_its_lost_provider() {
     let hub = hub();
     let clips = json!([{"alias": "a"}]);
     let mut old = Stream::provider(&hub, Wire::Grpc, "one", clips.clone());
@@ -108,7 +108,7 @@ fn a_log_is_there_again_when_a_lost_provider_is() {
     assert_eq!(reader.message()["message"], "before");
     log(&new, "after");
     assert_eq!(reader.message()["message"], "after");
-    // It is nobody else's.
+    // Other providers do not get the log.
     drop(new);
     reader.end().unwrap_err();
     let other = Stream::provider(&hub, Wire::Grpc, "two", clips);

@@ -1,4 +1,4 @@
-//! Time limits: whose they are, what counts as a sign of life, and who is not waited for.
+//! Time limits: which party set them, which messages count as activity, and peers that do not read.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn hub_with_idle_timeout(timeout: Duration) -> Running {
     Running::with(Mode::OpenLocal, settings)
 }
 
-/// A call whose caller waits so many milliseconds.
+/// Makes a call with a time limit in milliseconds.
 fn call(hub: &Running, limit: &'static str) -> std::thread::JoinHandle<(u16, serde_json::Value)> {
     let (address, token) = (hub.address, hub.token.clone());
     let body = json!({"clipName": "todo", "command": "go"}).to_string();
@@ -29,10 +29,10 @@ fn call(hub: &Running, limit: &'static str) -> std::thread::JoinHandle<(u16, ser
 }
 
 #[test]
-fn a_caller_is_told_of_its_own_limit_and_only_of_that() {
+fn a_caller_sees_only_its_own_limit_reported_as_its_own() {
     let hub = hub_with_idle_timeout(Duration::from_secs(1));
     let stream = Stream::provider(&hub, Wire::Grpc, "one", json!([{"alias": "todo"}]));
-    // The clip's own.
+    // The clip's own limit.
     for code in ["timeout", "deadline_exceeded"] {
         let asked = call(&hub, "60000");
         let id = stream.message_with("invokeCommand")["invokeCommand"]["requestId"].clone();
@@ -42,17 +42,17 @@ fn a_caller_is_told_of_its_own_limit_and_only_of_that() {
         assert_eq!(status, 504);
         assert_eq!(body["message"], "the page took too long");
     }
-    // The hub's.
+    // The hub's limit.
     let (_, body) = call(&hub, "60000").join().unwrap();
     let message = body["message"].as_str().unwrap();
     assert!(message.starts_with("no output or input for"), "{message}");
-    // The caller's.
+    // The caller's limit.
     let (_, body) = call(&hub, "200").join().unwrap();
     assert_eq!(body["message"], "invocation timed out after 200 ms");
 }
 
 #[test]
-fn a_caller_that_sends_is_not_silent() {
+fn a_caller_that_sends_is_not_idle() {
     let hub = hub_with_idle_timeout(Duration::from_secs(1));
     for wire in [Wire::ConnectJson, Wire::Grpc] {
         let stream = Stream::provider(&hub, wire, "one", json!([{"alias": "todo"}]));
@@ -68,7 +68,7 @@ fn a_caller_that_sends_is_not_silent() {
         let result = json!({"requestId": id, "output": base64("7"), "done": true});
         stream.send(json!({ "invokeResult": result }));
         assert_eq!(output(&caller.message()), 7);
-        // Who stops is.
+        // A caller that stops sending is idle.
         let caller = Stream::open(&hub, "InvokeStream", wire);
         caller.send(json!({"start": {"clipName": "todo", "command": "upload"}}));
         caller.send(json!({"chunk": {"data": base64("1")}}));
@@ -77,14 +77,14 @@ fn a_caller_that_sends_is_not_silent() {
 }
 
 #[test]
-fn one_who_greets_without_end_and_reads_nothing_is_not_waited_for() {
+fn a_peer_that_sends_pings_but_does_not_read_times_out() {
     let hub = hub_with(|limits| {
         limits.heartbeat_timeout = Duration::from_millis(500);
         limits.heartbeat_interval = Duration::from_millis(200);
         limits.outgoing = 16;
     });
     for wire in Wire::ALL {
-        let stream = Stream::deaf(&hub, "ProviderStream", wire);
+        let stream = Stream::open_without_reading(&hub, "ProviderStream", wire);
         stream.send(json!({"register": {"providerName": "one", "clips": [{"alias": "a"}]}}));
         eventually("it is there", || aliases(&hub) == ["a"]);
         let ping = stream.encode(&json!({"ping": {"sentAtUnixMs": "1"}}));
@@ -92,7 +92,7 @@ fn one_who_greets_without_end_and_reads_nothing_is_not_waited_for() {
             stream.send_raw(&ping);
         }
         eventually("it is gone", || aliases(&hub).is_empty());
-        let runtime = Stream::deaf(&hub, "RuntimeStream", wire);
+        let runtime = Stream::open_without_reading(&hub, "RuntimeStream", wire);
         runtime.send(json!({"register": {"name": "one"}}));
         eventually("the runtime is there", || is_there(&hub));
         let ping = runtime.encode(&json!({"ping": {"sentAtUnixMs": "1"}}));

@@ -1,4 +1,5 @@
-//! The exchanges in `tests/pinix/provider`, the provider's side played against a hub. Ids and times are the hub's own.
+//! The exchanges in `tests/pinix/provider`: the provider's side replayed against a hub. Ids and times are the hub's
+//! own.
 
 use std::collections::HashMap;
 use std::thread::JoinHandle;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::common::{self, Running};
-use super::provider::{Came, Stream, Wire};
+use super::provider::{Received, Stream, Wire};
 use super::{aliases, eventually, follow, hub, hub_with, output, unbase64};
 
 fn vector(name: &str) -> Value {
@@ -27,12 +28,12 @@ fn events(vector: &Value) -> Vec<(String, Value)> {
     events.map(pair).collect()
 }
 
-/// Ids of a vector and the hub's ids in their place.
+/// Maps the ids of a vector to the hub's ids.
 #[derive(Default)]
 struct Ids(HashMap<String, String>);
 
 impl Ids {
-    /// Sees that what came is what was expected; more may have come.
+    /// Asserts that `came` contains what was expected; it may have further members.
     fn check(&mut self, expected: &Value, came: &Value) {
         if let Err(place) = self.compare("", expected, came) {
             panic!("at {place}:\nexpected {expected}\ncame     {came}");
@@ -73,7 +74,7 @@ impl Ids {
         is_same.then_some(()).ok_or_else(|| key.to_owned())
     }
 
-    /// The same message with the hub's ids in it.
+    /// Replaces the vector's ids in a message with the hub's.
     fn translate(&self, message: &Value) -> Value {
         let mut text = message.to_string();
         for (ours, theirs) in &self.0 {
@@ -115,7 +116,7 @@ fn is_call(message: &Value) -> bool {
     message["type"] == "InvokeRequest" || keys.iter().any(|key| message.get(key).is_some())
 }
 
-/// Plays all events; gives what the callers got.
+/// Replays all events. Returns the answers that callers received.
 fn play(hub: &Running, stream: &Stream, events: &[(String, Value)]) -> Vec<(u16, Value)> {
     let mut ids = Ids::default();
     let mut calls = Vec::new();
@@ -139,7 +140,7 @@ fn p01_a_typed_provider_registers_and_answers() {
     let (hub, vector) = (hub(), vector("p01-typed-unary"));
     let stream = Stream::open(&hub, "ProviderStream", Wire::ConnectJson);
     let mut events = events(&vector);
-    // Said after a registration, by us alone.
+    // Only pinion's hub sends these after a registration.
     let clips = json!([{"suggested": "browser", "alias": "browser"}]);
     let granted = json!({"type": "ClipsRegistered", "clips": clips});
     events.insert(2, ("hub>provider".into(), granted));
@@ -231,12 +232,12 @@ fn p05_an_alias_that_is_taken_is_refused_or_replaced() {
         second.message();
         second.send(events[0].1.clone());
         Ids::default().check(&events[1].1, &second.message());
-        assert_eq!(second.came(), Came::End(Ok(())), "{wire:?}");
+        assert_eq!(second.came(), Received::End(Ok(())), "{wire:?}");
     }
     let third = Stream::open(&hub, "ProviderStream", Wire::ConnectJson);
     play(&hub, &third, &events[4..]);
     let name = aliases(&hub)[1].clone();
-    // The provider is called by the name it suggested.
+    // The provider receives calls under the name it suggested.
     let caller = follow(&hub, &name, "go");
     assert_eq!(third.message()["alias"], "browser");
     drop(caller);
@@ -337,7 +338,7 @@ fn p08_a_typed_runtime_installs_and_removes() {
     Ids::default().check(&steps[2], &stream.message_with("RuntimeUninstall"));
     stream.send(steps[3].clone());
     assert_eq!(removing.join().unwrap().0, 200);
-    // A failure is a line about the package.
+    // A failed installation is a log line about the package.
     let failing = asking(&hub, "AddClip", &wanted);
     stream.message_with("RuntimeInstall");
     let line = json!({"type": "Log", "alias": "@acme/todo", "level": "error",
@@ -379,7 +380,7 @@ fn p10_calls_that_nobody_waits_for_are_cancelled() {
         ids.check(&events[0].1, &stream.message());
         caller.kill();
         ids.check(&events[2].1, &stream.message());
-        // The late result is nobody's.
+        // The late result has no caller.
         stream.send(ids.translate(&events[3].1));
         let late = call(&hub, &events[5].1, Some("300"));
         ids.check(&events[5].1, &stream.message());
@@ -397,9 +398,10 @@ fn p11_lines_are_logged_and_clips_withdrawn() {
     for (messages, is_typed) in [(typed, true), (public, false)] {
         let hub = hub();
         let clips = json!([{"alias": "browser"}]);
-        let stream = match is_typed {
-            true => Stream::typed(&hub, "one", clips),
-            false => Stream::provider(&hub, Wire::ConnectProto, "one", clips),
+        let stream = if is_typed {
+            Stream::typed(&hub, "one", clips)
+        } else {
+            Stream::provider(&hub, Wire::ConnectProto, "one", clips)
         };
         stream.send(messages[0].clone());
         let route = hub.hub.table().get("browser").unwrap();
@@ -413,7 +415,7 @@ fn p11_lines_are_logged_and_clips_withdrawn() {
         assert_eq!(&*line.message, "tab crashed");
         stream.send(messages[1].clone());
         eventually("the clip is gone", || aliases(&hub).is_empty());
-        // It left in order.
+        // The provider closed its session.
         let command = json!({"alias": "browser", "command": "x", "input": {}});
         assert_eq!(call(&hub, &command, None).join().unwrap().0, 404);
     }

@@ -5,13 +5,13 @@ use tempfile::TempDir;
 
 use super::*;
 
-struct Desk {
+struct TestGate {
     gate: Gate,
     first: String,
     _root: TempDir,
 }
 
-impl Desk {
+impl TestGate {
     fn new(mode: Mode) -> Self {
         let root = tempfile::tempdir().unwrap();
         let store = TokenStore::open(root.path()).unwrap();
@@ -69,17 +69,17 @@ impl Desk {
 
 #[test]
 fn a_token_becomes_a_session_and_the_session_ends() {
-    let desk = Desk::new(Mode::Secured);
+    let gate = TestGate::new(Mode::Secured);
     let none = Value::Null;
     assert_eq!(
-        desk.ask("GET /auth/session", &[], &none).unwrap_err(),
+        gate.ask("GET /auth/session", &[], &none).unwrap_err(),
         Code::Unauthenticated
     );
-    let (status, headers, _) = desk
+    let (status, headers, _) = gate
         .ask(
             "POST /auth/session",
             &[],
-            &json!({"token": format!(" {}\n", desk.first)}),
+            &json!({"token": format!(" {}\n", gate.first)}),
         )
         .unwrap();
     assert_eq!(status, StatusCode::NO_CONTENT);
@@ -87,10 +87,10 @@ fn a_token_becomes_a_session_and_the_session_ends() {
     assert!(
         cookie.contains("HttpOnly")
             && cookie.contains("SameSite=Strict")
-            && !cookie.contains(&desk.first)
+            && !cookie.contains(&gate.first)
     );
     let cookie = cookie.split(';').next().unwrap();
-    let (_, headers, session) = desk
+    let (_, headers, session) = gate
         .ask("GET /auth/session", &[("cookie", cookie)], &none)
         .unwrap();
     assert_eq!(
@@ -98,7 +98,7 @@ fn a_token_becomes_a_session_and_the_session_ends() {
         json!({"kind": "super", "scope": "", "alias": "", "manage": true, "signedIn": true})
     );
     assert_eq!(headers[header::CACHE_CONTROL], "no-store");
-    let (status, headers, _) = desk
+    let (status, headers, _) = gate
         .ask("DELETE /auth/session", &[("cookie", cookie)], &none)
         .unwrap();
     assert_eq!(status, StatusCode::NO_CONTENT);
@@ -109,15 +109,15 @@ fn a_token_becomes_a_session_and_the_session_ends() {
             .contains("Max-Age=0")
     );
     assert_eq!(
-        desk.ask("GET /auth/session", &[("cookie", cookie)], &none)
+        gate.ask("GET /auth/session", &[("cookie", cookie)], &none)
             .unwrap_err(),
         Code::Unauthenticated
     );
 }
 
 #[test]
-fn wrong_tokens_and_bodies_open_nothing() {
-    let desk = Desk::new(Mode::OpenLocal);
+fn wrong_tokens_and_bodies_open_no_session() {
+    let gate = TestGate::new(Mode::OpenLocal);
     for (body, code) in [
         (json!({"token": "pns_wrong"}), Code::Unauthenticated),
         (json!({"token": ""}), Code::Unauthenticated),
@@ -126,7 +126,7 @@ fn wrong_tokens_and_bodies_open_nothing() {
         (Value::Null, Code::InvalidArgument),
     ] {
         assert_eq!(
-            desk.ask("POST /auth/session", &[], &body).unwrap_err(),
+            gate.ask("POST /auth/session", &[], &body).unwrap_err(),
             code,
             "{body}"
         );
@@ -135,7 +135,7 @@ fn wrong_tokens_and_bodies_open_nothing() {
 
 #[test]
 fn forms_of_other_pages_are_refused() {
-    let desk = Desk::new(Mode::OpenLocal);
+    let gate = TestGate::new(Mode::OpenLocal);
     for kind in [
         "text/plain",
         "application/x-www-form-urlencoded",
@@ -148,10 +148,10 @@ fn forms_of_other_pages_are_refused() {
             "DELETE /auth/session",
             "DELETE /auth/tokens/x",
         ] {
-            let refused = desk.ask(
+            let refused = gate.ask(
                 line,
                 &[("content-type", kind)],
-                &json!({"token": desk.first}),
+                &json!({"token": gate.first}),
             );
             assert_eq!(refused.unwrap_err(), Code::InvalidArgument, "{line} {kind}");
         }
@@ -159,9 +159,9 @@ fn forms_of_other_pages_are_refused() {
 }
 
 #[test]
-fn open_hubs_say_who_one_is_without_a_token() {
+fn open_hubs_show_a_session_without_a_token() {
     let session = |mode| {
-        Desk::new(mode)
+        TestGate::new(mode)
             .ask("GET /auth/session", &[], &Value::Null)
             .unwrap()
             .2
@@ -173,9 +173,9 @@ fn open_hubs_say_who_one_is_without_a_token() {
 
 #[test]
 fn tokens_are_made_listed_and_revoked() {
-    let desk = Desk::new(Mode::Secured);
+    let gate = TestGate::new(Mode::Secured);
     let wanted = json!({"kind": "hub", "scope": "@Ana", "ttlSeconds": 3600, "label": " laptop "});
-    let (status, made) = desk.as_super("POST /auth/tokens", &wanted).unwrap();
+    let (status, made) = gate.as_super("POST /auth/tokens", &wanted).unwrap();
     assert_eq!(status, StatusCode::CREATED);
     let token = made["token"].as_str().unwrap().to_owned();
     assert!(token.starts_with("pnx_"));
@@ -187,13 +187,13 @@ fn tokens_are_made_listed_and_revoked() {
         .map(|name| made[name].as_str().unwrap().parse::<Timestamp>().unwrap());
     assert_eq!(times[1].duration_since(times[0]).as_secs(), 3600);
 
-    let (_, listed) = desk.as_super("GET /auth/tokens", &Value::Null).unwrap();
+    let (_, listed) = gate.as_super("GET /auth/tokens", &Value::Null).unwrap();
     assert_eq!(listed["tokens"].as_array().unwrap().len(), 2);
     assert!(!listed.to_string().contains(&token));
 
     let bearer = format!("Bearer {token}");
     let as_ana = |line| {
-        desk.ask(
+        gate.ask(
             line,
             &[("authorization", &bearer)],
             &json!({"kind": "super"}),
@@ -202,7 +202,7 @@ fn tokens_are_made_listed_and_revoked() {
     assert_eq!(as_ana("GET /auth/session").unwrap().2["scope"], "@ana");
     let who = json!({"username": "ana", "scope": "@ana", "kind": "hub"});
     assert_eq!(as_ana("GET /auth/whoami").unwrap().2, who);
-    let nobody = desk.ask("GET /auth/whoami", &[], &Value::Null);
+    let nobody = gate.ask("GET /auth/whoami", &[], &Value::Null);
     assert_eq!(nobody.unwrap_err(), Code::Unauthenticated);
     for line in [
         "GET /auth/tokens",
@@ -211,7 +211,7 @@ fn tokens_are_made_listed_and_revoked() {
     ] {
         assert_eq!(as_ana(line).unwrap_err(), Code::PermissionDenied, "{line}");
         assert_eq!(
-            desk.ask(line, &[], &json!({})).unwrap_err(),
+            gate.ask(line, &[], &json!({})).unwrap_err(),
             Code::Unauthenticated,
             "{line}"
         );
@@ -219,7 +219,7 @@ fn tokens_are_made_listed_and_revoked() {
 
     let line = format!("DELETE /auth/tokens/{}", made["id"].as_str().unwrap());
     assert_eq!(
-        desk.as_super(&line, &Value::Null).unwrap().0,
+        gate.as_super(&line, &Value::Null).unwrap().0,
         StatusCode::NO_CONTENT
     );
     assert_eq!(
@@ -227,14 +227,14 @@ fn tokens_are_made_listed_and_revoked() {
         Code::Unauthenticated
     );
     assert_eq!(
-        desk.as_super(&line, &Value::Null).unwrap_err(),
+        gate.as_super(&line, &Value::Null).unwrap_err(),
         Code::NotFound
     );
 }
 
 #[test]
-fn tokens_that_make_no_sense_are_not_made() {
-    let desk = Desk::new(Mode::Secured);
+fn invalid_token_requests_are_rejected() {
+    let gate = TestGate::new(Mode::Secured);
     for wanted in [
         json!({"kind": "root"}),
         json!({"kind": "hub"}),
@@ -245,14 +245,14 @@ fn tokens_that_make_no_sense_are_not_made() {
         json!({"kind": "super", "label": "x".repeat(201)}),
     ] {
         assert_eq!(
-            desk.as_super("POST /auth/tokens", &wanted).unwrap_err(),
+            gate.as_super("POST /auth/tokens", &wanted).unwrap_err(),
             Code::InvalidArgument,
             "{wanted}"
         );
     }
-    let (_, listed) = desk.as_super("GET /auth/tokens", &Value::Null).unwrap();
+    let (_, listed) = gate.as_super("GET /auth/tokens", &Value::Null).unwrap();
     assert_eq!(listed["tokens"].as_array().unwrap().len(), 1);
-    let (_, made) = desk
+    let (_, made) = gate
         .as_super(
             "POST /auth/tokens",
             &json!({"kind": "clip", "alias": "My Todo"}),
@@ -267,15 +267,15 @@ fn tokens_that_make_no_sense_are_not_made() {
     let days = times[1].duration_since(times[0]).as_hours() / 24;
     assert_eq!(days, 90, "unless the caller says otherwise");
     let endless = json!({"kind": "super", "ttlSeconds": 0});
-    let (_, made) = desk.as_super("POST /auth/tokens", &endless).unwrap();
+    let (_, made) = gate.as_super("POST /auth/tokens", &endless).unwrap();
     assert!(made.get("expires").is_none(), "{made}");
 }
 
 #[test]
-fn cookies_do_not_count_on_pages_of_others() {
-    let desk = Desk::new(Mode::Secured);
-    let (_, headers, _) = desk
-        .ask("POST /auth/session", &[], &json!({"token": desk.first}))
+fn cookies_are_ignored_for_foreign_pages() {
+    let gate = TestGate::new(Mode::Secured);
+    let (_, headers, _) = gate
+        .ask("POST /auth/session", &[], &json!({"token": gate.first}))
         .unwrap();
     let cookie = headers[header::SET_COOKIE]
         .to_str()
@@ -298,7 +298,7 @@ fn cookies_do_not_count_on_pages_of_others() {
             origin,
         };
         let answer = answer(
-            &desk.gate,
+            &gate.gate,
             &request,
             Visitor {
                 peer,

@@ -4,10 +4,10 @@ use std::fs;
 
 use serde_json::json;
 
+use crate::proxy::Proxy;
 use crate::stage::{
     NOT_SIGNED_IN, Stage, control, open_command, picture, probe, run_to_end, sign_in, visit,
 };
-use crate::wire::Wire;
 
 #[test]
 #[ignore = "needs Chromium: cargo xtask test --all"]
@@ -94,7 +94,7 @@ fn files_of_a_clip_are_listed_shown_and_deleted() {
     page.click_text("<b>odd & name?#%.txt");
     page.wait_for_text(".tab .block", "odd text");
 
-    // What is downloaded is what is there.
+    // The download equals the file.
     page.evaluate(
         "window.saved = null; window.make = URL.createObjectURL; URL.createObjectURL = (blob) => { blob.bytes().then((bytes) => (window.saved = [...bytes])); return window.make.call(URL, blob); }",
     );
@@ -180,11 +180,11 @@ fn logs_are_followed_paused_and_filtered() {
 
 #[test]
 #[ignore = "needs Chromium: cargo xtask test --all"]
-fn a_hub_that_was_away_is_taken_up_again() {
+fn the_portal_reconnects_to_a_hub_that_was_unreachable() {
     let stage = Stage::new();
-    let wire = Wire::to(stage.hub.address);
+    let proxy = Proxy::to(stage.hub.address);
     let page = stage.browser.page();
-    page.open(&format!("http://{}/", wire.address));
+    page.open(&format!("http://{}/", proxy.address));
     page.wait_for_element("input[type=password]");
     sign_in(&page, &stage.hub.token);
     page.wait_for_element(".clip-row");
@@ -195,11 +195,11 @@ fn a_hub_that_was_away_is_taken_up_again() {
     complain("first");
     visit(&page, "clip/probe/logs", ".log");
     page.wait_for_text(".log-line", "first");
-    wire.cut();
+    proxy.cut();
     page.wait_for("document.body.classList.contains('lost')");
     page.wait_for_text(".log-tools", "trying again");
     complain("second");
-    wire.mend();
+    proxy.restore();
     page.wait_for_text(".log-line", "second");
     page.wait_for("!document.body.classList.contains('lost')");
     complain("third");

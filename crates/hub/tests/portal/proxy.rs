@@ -1,25 +1,25 @@
-//! A wire between browser and hub that can be cut.
+//! A proxy between browser and hub whose connections can be cut.
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// Passes on what comes in, until it is cut. Its thread ends with the test.
+/// Passes bytes on until it is cut. Its thread ends with the test.
 #[derive(Clone)]
-pub struct Wire {
+pub struct Proxy {
     pub address: SocketAddr,
-    /// The connections; `None` while the wire is cut.
+    /// The connections; `None` while the proxy is cut.
     open: Arc<Mutex<Option<Vec<TcpStream>>>>,
 }
 
-impl Wire {
+impl Proxy {
     pub fn to(hub: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let open = Arc::new(Mutex::new(Some(Vec::new())));
-        let wire = Self { address, open };
-        let shared = wire.clone();
+        let proxy = Self { address, open };
+        let shared = proxy.clone();
         thread::spawn(move || {
             for near in listener.incoming().flatten() {
                 let mut open = shared.open.lock().unwrap();
@@ -33,7 +33,7 @@ impl Wire {
                 }
             }
         });
-        wire
+        proxy
     }
 
     pub fn cut(&self) {
@@ -42,7 +42,7 @@ impl Wire {
         }
     }
 
-    pub fn mend(&self) {
+    pub fn restore(&self) {
         *self.open.lock().unwrap() = Some(Vec::new());
     }
 }

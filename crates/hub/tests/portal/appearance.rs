@@ -1,4 +1,4 @@
-//! How pages look: on a telephone, in the dark, to whoever cannot see them.
+//! Layout on a phone, dark colours, and names for screen readers.
 
 use pinion_testkit::browser::Scheme;
 use serde_json::json;
@@ -22,7 +22,7 @@ const PAGES: [(&str, &str); 12] = [
 
 #[test]
 #[ignore = "needs Chromium: cargo xtask test --all"]
-fn nothing_sticks_out_on_a_telephone() {
+fn pages_fit_the_width_of_a_phone() {
     let stage = Stage::new();
     let page = stage.visitor();
     page.resize(360, 740);
@@ -42,7 +42,7 @@ fn nothing_sticks_out_on_a_telephone() {
 
 #[test]
 #[ignore = "needs Chromium: cargo xtask test --all"]
-fn dark_is_dark_and_both_can_be_read() {
+fn light_and_dark_colours_have_enough_contrast() {
     let stage = Stage::new();
     let page = stage.signed_in();
     visit(&page, "clip/probe/run/greet", ".run-form");
@@ -79,7 +79,7 @@ fn dark_is_dark_and_both_can_be_read() {
     stage.assert_clean(&page, &[NOT_SIGNED_IN]);
 }
 
-/// The contrast of an element's text with what is behind it, as the accessibility guidelines count it.
+/// The contrast of an element's text with its background, by the formula of the accessibility guidelines.
 const CONTRAST: &str = "(element) => {
     const read = (colour) => { const found = colour.match(/[\\d.]+/g).map(Number); return colour.startsWith('color(srgb') ? found.map((part) => part * 255) : found; };
     const light = ([red, green, blue]) => [red, green, blue].map((part) => part / 255).map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
@@ -93,7 +93,7 @@ const CONTRAST: &str = "(element) => {
 
 #[test]
 #[ignore = "needs Chromium: cargo xtask test --all"]
-fn everything_has_a_name() {
+fn every_control_has_an_accessible_name() {
     let stage = Stage::new();
     let page = stage.signed_in();
     for (route, until) in PAGES {
