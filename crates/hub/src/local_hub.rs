@@ -62,7 +62,7 @@ impl LocalHub {
             _ => Err(Failure::new(
                 Code::ResourceExhausted,
                 format!(
-                    "clip \"{alias}\" already has {MAX_CROSS_CALLS} calls from other clips; check that clips do not call each other in a circle"
+                    "clip \"{alias}\" already has {MAX_CROSS_CALLS} calls from clips; check that clips do not call themselves or each other without end"
                 ),
             )),
         }

@@ -46,13 +46,19 @@ fn names_of_the_hub_are_reserved() {
     for name in ["pinixd", " PinixD ", "builtin", "BUILTIN"] {
         let (stream, answer) = register(&hub, name, json!([{"alias": "a"}]));
         let message = answer["message"].as_str().unwrap();
-        assert!(message.contains("the hub's own"), "{name}: {message}");
+        assert!(
+            message.contains("reserved for the hub"),
+            "{name}: {message}"
+        );
         assert_eq!(stream.came(), Received::End(Ok(())));
         let runtime = Stream::open(&hub, "RuntimeStream", Wire::Grpc);
         runtime.send(json!({"register": {"name": name}}));
         let answer = runtime.message()["registerResponse"].clone();
         let message = answer["message"].as_str().unwrap();
-        assert!(message.contains("the hub's own"), "{name}: {message}");
+        assert!(
+            message.contains("reserved for the hub"),
+            "{name}: {message}"
+        );
     }
     assert!(aliases(&hub).is_empty());
     // A name that only starts with a reserved one is allowed.
