@@ -15,7 +15,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::Hub;
 use crate::endpoint::HubCall;
 
-/// The hub that serves requests of its own clips. Created before the hub, which [`Self::set_hub`] connects once.
+/// Passes requests of installed clips to their own hub. Requests fail with `unavailable` before [`Self::set_hub`] and
+/// after the hub was dropped, to which it holds a weak reference.
 #[derive(Debug, Clone, Default)]
 pub struct LocalHub(Arc<LocalHubState>);
 

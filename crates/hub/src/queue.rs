@@ -151,7 +151,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// The time since a message was last taken; zero if the queue is empty.
+    /// The time that messages have been queued without any being taken; zero if the queue is empty.
     pub(crate) fn stalled(&self) -> Duration {
         let state = self.state();
         if state.items.is_empty() {

@@ -245,7 +245,7 @@ impl Installed {
         }
     }
 
-    fn check_secret_of(&self, call: &HubCall) -> Result<(), Failure> {
+    fn check_call_secret(&self, call: &HubCall) -> Result<(), Failure> {
         match &call.caller {
             Principal::Clip { alias, .. } if **alias == self.record.name => Ok(()),
             _ => self.record.check_secret(call.secret.as_deref()),
@@ -292,7 +292,7 @@ impl Endpoint for Installed {
         if !matches!(*self.successor.borrow(), Successor::None) {
             return self.pass_on(call);
         }
-        if let Err(failure) = self.check_secret_of(&call) {
+        if let Err(failure) = self.check_call_secret(&call) {
             return failed(CallError::Answered(failure));
         }
         with_whole_input(self, call, Self::call)

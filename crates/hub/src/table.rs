@@ -50,12 +50,12 @@ pub enum Conflict {
 /// The routing table.
 #[derive(Debug)]
 pub struct Table {
-    state: RwLock<State>,
+    state: RwLock<TableState>,
     changes: watch::Sender<u64>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct TableState {
     routes: BTreeMap<String, Arc<Route>>,
     /// Aliases of running installations, with the owner and the number of the reservation.
     reserved: BTreeMap<String, (Owner, u64)>,
@@ -82,11 +82,11 @@ impl Default for Table {
 }
 
 impl Table {
-    fn read(&self) -> RwLockReadGuard<'_, State> {
+    fn read(&self) -> RwLockReadGuard<'_, TableState> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, State> {
+    fn write(&self) -> RwLockWriteGuard<'_, TableState> {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -257,7 +257,7 @@ impl Table {
     }
 }
 
-impl State {
+impl TableState {
     /// Reports whether `name` is the alias of a lost provider that may reconnect and that `sees` accepts.
     fn may_return(&self, name: &str, sees: impl Fn(Option<&Scope>, &str) -> bool) -> bool {
         let alias = alias::normalise(name);

@@ -165,8 +165,7 @@ impl Session {
     }
 }
 
-/// Reports whether two spellings mean the same clip: a provider may use the name it registered or the one the hub
-/// granted.
+/// Reports whether two spellings mean the same clip: the provider's own and the hub's, which is normalised.
 fn is_same(one: &str, other: &str) -> bool {
     let name = alias::normalise(one);
     name.is_some() && name == alias::normalise(other)

@@ -132,7 +132,8 @@ impl PendingCall {
         }
     }
 
-    /// The `reason` of the `invoke_cancel` message: the deadline has passed, or the caller cancelled.
+    /// The `reason` of the `invoke_cancel` message: `deadline_exceeded` if the deadline has passed, `canceled`
+    /// otherwise.
     pub(super) fn reason(&self) -> &'static str {
         match self.deadline {
             Some(deadline) if deadline <= Instant::now() => Code::DeadlineExceeded.as_str(),
