@@ -314,7 +314,7 @@ impl LastInput {
     }
 }
 
-/// An answer that fails once neither the clip nor the caller has sent anything for `timeout`.
+/// An answer that fails once neither the clip nor the caller has sent anything for `idle_timeout`.
 struct IdleTimeout {
     answers: Answers,
     idle_timeout: Duration,

@@ -1,4 +1,5 @@
-//! Finding and fetching an issuer's keys: only from the issuer's own addresses, with limits on time and size.
+//! Finding and fetching an issuer's keys: over safe connections, from the addresses that the issuer itself names, and
+//! with limits on time and size.
 
 use std::net::IpAddr;
 use std::sync::Once;
