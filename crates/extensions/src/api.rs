@@ -1,33 +1,33 @@
-//! The extension API: extensions take part in a session and bring tools, commands and providers.
+//! The extension API: extensions hook into a session and contribute tools, commands and providers.
 //!
-//! What extensions see is JavaScript (`js/api`); here is the other side: it takes part in the session
-//! for all of them, and answers what they ask.
+//! Extensions see the JavaScript in `js/api`. This module is the Rust side of it: it is one hook of the session on
+//! behalf of all extensions, and it answers their requests.
 
 mod actions;
 mod bridge;
 mod dialogs;
 mod exec;
 mod extensions;
-mod growing;
-mod held;
+mod handler_answers;
+mod held_records;
 mod hooks;
 mod instance;
 mod loaded;
 mod models;
 mod moments;
 mod options;
+mod partial_answer;
 mod payload;
 mod provider;
 mod replacement;
 mod sessions;
 mod theme;
 mod tool;
-mod verdicts;
 mod work;
 
 pub use bridge::Bridge;
 pub use dialogs::{Dialogs, RecordSink};
 pub use extensions::{ExtensionEntry, Extensions};
-pub use held::RoomCheck;
+pub use held_records::RoomCheck;
 pub use loaded::{ExtensionReport, Flag, FlagKind, LoadFailure, LoadProblem, Loaded};
 pub use options::{InputSource, Options};

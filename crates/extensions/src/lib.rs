@@ -1,9 +1,8 @@
-//! TypeScript extensions in an embedded JavaScript engine.
+//! Runs TypeScript extensions in an embedded JavaScript engine.
 //!
-//! A [`Script`] is one thread with one engine on it. Extensions live in generations: a realm with
-//! globals of its own, whose modules are evaluated afresh. What the program and an extension say to
-//! each other crosses as JSON text; what an extension may ask of the machine is a native operation
-//! in `ops`, and what it may ask of the program is [`Services`].
+//! A [`Script`] is one thread with one engine on it. Extensions live in generations: a generation is a realm with its
+//! own globals, whose modules are evaluated afresh. The program and its extensions exchange JSON text. An extension
+//! reaches the machine through the native operations in `ops`, and the program through [`Services`].
 
 mod api;
 mod ops;

@@ -1,8 +1,8 @@
-//! What scripts may do to the machine: the native functions behind `pinion:ops`, one file per group.
+//! The native functions behind `pinion:ops`, through which scripts use the machine; one file per group.
 //!
-//! A group is an object: `ops.fs.readFile(…)`. Synchronous operations are plain functions;
-//! asynchronous ones give a promise and run on the thread of the engine, with blocking work moved
-//! off it. An operation that may wait for long ends when `Shared::closed` is cancelled.
+//! A group is an object: `ops.fs.readFile(…)`. Synchronous operations are plain functions. Asynchronous ones return a
+//! promise and run on the engine's thread, with blocking work moved off it. An operation that may wait for long ends
+//! when `Host::closed` is cancelled.
 
 mod api;
 mod buffer;
@@ -11,7 +11,6 @@ mod child;
 mod core;
 mod crypto;
 mod display;
-mod fault;
 mod fs;
 mod http;
 mod intl;
@@ -20,6 +19,7 @@ mod modules;
 mod net;
 mod os;
 mod process;
+mod syscall_error;
 mod text;
 mod timers;
 mod tools;
@@ -35,17 +35,17 @@ use rquickjs::object::{Accessor, Property};
 use rquickjs::prelude::This;
 use rquickjs::{Ctx, Object, Result};
 
-use crate::script::Shared;
-pub(crate) use crate::script::raw::bytes_of;
+use crate::script::Host;
+pub(crate) use crate::script::unsafe_calls::bytes_of;
 
-/// What adds a group to an object.
-type Install<'js> = fn(&Ctx<'js>, &Object<'js>, &Shared) -> Result<()>;
+/// A function that adds a group to an object.
+type Install<'js> = fn(&Ctx<'js>, &Object<'js>, &Host) -> Result<()>;
 
-/// Every operation, for one generation. A group is made when it is first touched: there are hundreds
-/// of operations, and an extension uses a handful.
-pub(crate) fn all<'js>(ctx: &Ctx<'js>, host: &Shared) -> Result<Object<'js>> {
+/// Returns the operations for one generation. A group is built when it is first accessed: there are hundreds of
+/// operations, and an extension uses a handful.
+pub(crate) fn all<'js>(ctx: &Ctx<'js>, host: &Host) -> Result<Object<'js>> {
     let ops = Object::new(ctx.clone())?;
-    // Every realm needs these at once.
+    // Every realm needs these two immediately.
     api::install(ctx, &ops, host)?;
     core::install(ctx, &ops, host)?;
     let groups: [(&'static str, Install<'js>); 17] = [
@@ -81,19 +81,19 @@ pub(crate) fn all<'js>(ctx: &Ctx<'js>, host: &Shared) -> Result<Object<'js>> {
     Ok(ops)
 }
 
-/// Lets go of everything that belongs to the engine of this thread; for before it ends.
+/// Releases everything that belongs to the engine of this thread, before the engine ends.
 pub(crate) fn forget() {
     api::forget();
 }
 
-/// A time that a script gave in milliseconds: never negative, and at most 30 years, which every clock can add.
-pub(crate) fn span(milliseconds: f64) -> Duration {
-    // What is not a number is zero.
+/// Converts a script's milliseconds to a duration between zero and 30 years, which every clock can add.
+pub(crate) fn duration_from_millis(milliseconds: f64) -> Duration {
+    // `max` turns NaN into zero.
     let given = milliseconds.max(0.0);
     Duration::from_secs_f64(given.clamp(0.0, 1e12) / 1000.0)
 }
 
-/// A new group of operations called `name`.
+/// Adds an empty group of operations called `name`.
 pub(crate) fn group<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, name: &str) -> Result<Object<'js>> {
     let group = Object::new(ctx.clone())?;
     ops.set(name, group.clone())?;

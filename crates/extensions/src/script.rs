@@ -1,6 +1,5 @@
-//! The engine on its thread, and the handle to it.
+//! The JavaScript engine on its thread, and the handle to it.
 
-mod awaits;
 mod builtins;
 mod cache;
 mod callee;
@@ -8,21 +7,22 @@ mod commonjs;
 mod embedded;
 mod errors;
 mod facade;
-mod gaps;
 mod heap;
+mod host;
 mod limits;
 mod load;
+mod missing_exports;
 mod options;
-mod pace;
 mod packages;
-pub(crate) mod raw;
 mod realm;
 mod rejections;
 mod resolve;
-mod shared;
+mod spin_wait;
 mod thread;
 mod timers;
+mod top_level_await;
 mod transform;
+pub(crate) mod unsafe_calls;
 
 use std::io;
 use std::sync::Arc;
@@ -35,66 +35,67 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use commonjs::wrapper;
 pub(crate) use errors::describe;
 pub use errors::{ScriptError, readable_message};
+pub(crate) use host::Host;
 pub(crate) use load::{import_now, path_of, source_url};
 pub use options::{ScriptOptions, Uncaught, UncaughtKind};
-pub(crate) use resolve::{Request as ResolveRequest, Wanted};
-pub(crate) use shared::Shared;
-pub(crate) use transform::Kind;
+pub(crate) use resolve::{ImportKind, Request as ResolveRequest};
+pub(crate) use transform::SourceKind;
 
 use limits::Stop;
-use pace::Pace;
+use spin_wait::SpinWait;
 use thread::{Call, Request};
 
-/// Calls that may wait for the engine while it is busy. Whoever makes another one waits, in order.
+/// Calls that may wait for a busy engine. A further caller waits until one of them has been received, in order.
 const WAITING_CALLS: usize = 1024;
-/// Requests that may wait in all. The rest is for requests that cannot wait because the engine's own thread sends them,
-/// or somebody who is being dropped: the ends of calls and generations, and posts. These follow from calls and
-/// generations, so that they come near this number only if somebody posts without end; then posts are refused.
+/// Requests that may wait in total. Places beyond [`WAITING_CALLS`] are for requests that cannot wait because they are
+/// sent by the engine's own thread or by a destructor: the ends of calls and generations, and posts. Such requests
+/// follow from calls and generations, so that their number approaches this limit only if a caller posts without end;
+/// then posts are refused.
 const WAITING_REQUESTS: usize = 16 * 1024;
-/// Places among [`WAITING_REQUESTS`] that posts leave free for the ends of calls and generations.
-const FREE_OF_POSTS: usize = 4 * 1024;
+/// Places among [`WAITING_REQUESTS`] that are not available to posts, for the ends of calls and generations.
+const RESERVED_REQUESTS: usize = 4 * 1024;
 
-/// One realm of the engine: globals and modules of its own.
+/// One realm of the engine, with its own globals and modules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Generation(u64);
 
 impl Generation {
-    /// The one every engine begins with.
+    /// The first generation of every engine.
     const FIRST: Self = Self(1);
 
-    /// Its number: each is higher than those before.
+    /// Returns the number of the generation; later ones have higher numbers.
     #[must_use]
     pub fn number(self) -> u64 {
         self.0
     }
 }
 
-/// A handle to one engine on a thread of its own. Dropping it ends the thread.
+/// A handle to one engine on its own thread. Dropping it ends the thread.
 pub struct Script {
     requests: mpsc::Sender<Request>,
-    /// Places for waiting calls.
+    /// Permits for waiting calls.
     calls: Arc<Semaphore>,
     stop: Arc<Stop>,
     next: AtomicU64,
     generations: AtomicU64,
-    /// How quickly calls are answered.
-    answers: Pace,
+    /// The recent speed of answers to calls.
+    answers: SpinWait,
 }
 
 /// A generation that is being opened.
 #[derive(Debug)]
 pub struct Opening {
-    /// Which it is; calls may be sent to it at once.
+    /// The generation. Calls may be sent to it before it is open.
     pub generation: Generation,
     opened: oneshot::Receiver<Result<(), ScriptError>>,
 }
 
 impl Opening {
-    /// Waits until it is open.
+    /// AwaitCache until the generation is open.
     ///
     /// # Errors
     ///
-    /// When the engine cannot be made or has ended.
+    /// Fails if the engine cannot be created or has ended.
     pub async fn finish(self) -> Result<Generation, ScriptError> {
         self.opened.await.map_err(|_| ScriptError::Ended)??;
         Ok(self.generation)
@@ -108,11 +109,11 @@ impl std::fmt::Debug for Script {
 }
 
 impl Script {
-    /// Starts the thread, which makes the engine and what the first generation will need.
+    /// Starts the thread, which creates the engine and prepares the first generation.
     ///
     /// # Errors
     ///
-    /// When the thread cannot be started.
+    /// Fails if the thread cannot be started.
     pub fn start(options: ScriptOptions) -> io::Result<Self> {
         let (requests, inbox) = mpsc::channel(WAITING_REQUESTS);
         let stop = Arc::new(Stop::default());
@@ -123,16 +124,16 @@ impl Script {
             stop,
             next: AtomicU64::new(1),
             generations: AtomicU64::new(Generation::FIRST.0),
-            answers: Pace::default(),
+            answers: SpinWait::default(),
         })
     }
 
-    /// Replaces the options the engine was started with, for when it was started before all of them
-    /// were known; the size of the stack stays. Holds for generations opened from now on.
+    /// Replaces the options, for an engine that was started before all of them were known. The stack size stays. The
+    /// new options apply to generations opened later.
     ///
     /// # Errors
     ///
-    /// When the engine has ended.
+    /// Fails if the engine has ended.
     pub fn connect(&self, options: ScriptOptions) -> Result<(), ScriptError> {
         self.send(Request::Connect(Box::new(options)))
     }
@@ -141,17 +142,17 @@ impl Script {
     ///
     /// # Errors
     ///
-    /// When the engine cannot be made or has ended.
+    /// Fails if the engine cannot be created or has ended.
     pub async fn open_generation(&self) -> Result<Generation, ScriptError> {
         self.begin_generation()?.finish().await
     }
 
-    /// Begins to open a realm, without waiting for it. Calls to a generation that then cannot be
-    /// opened fail with [`ScriptError::Closed`].
+    /// Starts to open a realm and does not wait for it. If that fails, calls to the generation fail with
+    /// [`ScriptError::Closed`].
     ///
     /// # Errors
     ///
-    /// When the engine has ended.
+    /// Fails if the engine has ended.
     pub fn begin_generation(&self) -> Result<Opening, ScriptError> {
         let generation = Generation(self.generations.fetch_add(1, Ordering::Relaxed));
         let (reply, opened) = oneshot::channel();
@@ -159,15 +160,15 @@ impl Script {
         Ok(Opening { generation, opened })
     }
 
-    /// Calls an exported function of a built-in module with JSON text arguments and awaits its
-    /// promise; the result is JSON text, `null` for `undefined`.
+    /// Calls an exported function of a built-in module with JSON text arguments and awaits its promise. The result is
+    /// JSON text, `null` for `undefined`.
     ///
-    /// `function` is `file.name` for a module in `js/api`, or `directory/file.name`. Dropping the
-    /// future gives up the call: its result is discarded.
+    /// `function` is `file.name` for a module in `js/api`, or `directory/file.name`. Dropping the future abandons the
+    /// call: its result is discarded.
     ///
     /// # Errors
     ///
-    /// When the function throws, is interrupted, or the generation is closed.
+    /// Fails if the function throws, is interrupted, or the generation is closed.
     pub async fn call(
         &self,
         generation: Generation,
@@ -182,7 +183,7 @@ impl Script {
     ///
     /// # Errors
     ///
-    /// As [`Script::call`]; [`ScriptError::Aborted`] when it was cancelled.
+    /// Fails as [`Script::call`] does, and with [`ScriptError::Aborted`] after a cancellation.
     pub async fn call_until(
         &self,
         generation: Generation,
@@ -190,15 +191,15 @@ impl Script {
         arguments: Vec<String>,
         cancel: &CancellationToken,
     ) -> Result<String, ScriptError> {
-        let place = tokio::select! {
+        let permit = tokio::select! {
             biased;
-            place = self.place() => place?,
+            permit = self.permit() => permit?,
             () = cancel.cancelled() => return Err(ScriptError::Aborted),
         };
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (reply, mut answer) = oneshot::channel();
         let cancel = cancel.child_token();
-        let given_up = GivenUp {
+        let given_up = Abandoned {
             requests: &self.requests,
             generation,
             id,
@@ -211,10 +212,10 @@ impl Script {
             arguments,
             cancel: cancel.clone(),
             reply,
-            place: Some(place),
+            permit: Some(permit),
         }))?;
         let sent = Instant::now();
-        let result = match self.answers.look(|| answer.try_recv().ok()) {
+        let result = match self.answers.poll(|| answer.try_recv().ok()) {
             Some(result) => result,
             None => tokio::select! {
                 biased;
@@ -227,14 +228,14 @@ impl Script {
         result
     }
 
-    /// Waits for a place among the waiting calls.
-    async fn place(&self) -> Result<OwnedSemaphorePermit, ScriptError> {
-        // Without waiting where that is possible, so that calls are sent in the order in which they are made.
-        if let Ok(place) = Arc::clone(&self.calls).try_acquire_owned() {
-            return Ok(place);
+    /// AwaitCache for a place among the waiting calls.
+    async fn permit(&self) -> Result<OwnedSemaphorePermit, ScriptError> {
+        // Does not wait if a place is free, so that calls are sent in the order in which they are made.
+        if let Ok(permit) = Arc::clone(&self.calls).try_acquire_owned() {
+            return Ok(permit);
         }
         tokio::select! {
-            place = Arc::clone(&self.calls).acquire_owned() => place.map_err(|_| ScriptError::Ended),
+            permit = Arc::clone(&self.calls).acquire_owned() => permit.map_err(|_| ScriptError::Ended),
             () = self.requests.closed() => Err(ScriptError::Ended),
         }
     }
@@ -243,14 +244,14 @@ impl Script {
     ///
     /// # Errors
     ///
-    /// If the engine has ended, or too many requests wait for it.
+    /// Fails if the engine has ended, or too many requests wait for it.
     pub fn post(
         &self,
         generation: Generation,
         function: &str,
         arguments: Vec<String>,
     ) -> Result<(), ScriptError> {
-        if self.requests.capacity() <= FREE_OF_POSTS && !self.requests.is_closed() {
+        if self.requests.capacity() <= RESERVED_REQUESTS && !self.requests.is_closed() {
             return Err(ScriptError::Busy);
         }
         let (reply, _) = oneshot::channel();
@@ -261,13 +262,13 @@ impl Script {
             arguments,
             cancel: CancellationToken::new(),
             reply,
-            place: None,
+            permit: None,
         }))
     }
 
-    /// Marks a generation stale: it is dropped when its last call has ended.
+    /// Closes a generation. It is dropped when its last call has ended.
     pub fn close_generation(&self, generation: Generation) {
-        // The thread has ended: so has the generation.
+        // An error means that the thread, and with it the generation, has ended.
         let _ = self.send(Request::Close(generation));
     }
 
@@ -287,18 +288,18 @@ impl Drop for Script {
     }
 }
 
-/// Tells the thread that nobody waits for a call any more.
-struct GivenUp<'a> {
+/// Notifies the thread when the caller stops waiting for a call.
+struct Abandoned<'a> {
     requests: &'a mpsc::Sender<Request>,
     generation: Generation,
     id: u64,
     cancel: CancellationToken,
 }
 
-impl Drop for GivenUp<'_> {
+impl Drop for Abandoned<'_> {
     fn drop(&mut self) {
         self.cancel.cancel();
-        // A thread that has ended has nothing to forget.
+        // A thread that has ended has no call to forget.
         let _ = self
             .requests
             .try_send(Request::Forget(self.generation, self.id));
@@ -313,7 +314,7 @@ mod tests {
 
     use super::*;
 
-    /// A handle whose engine takes nothing, and the requests that wait for it.
+    /// Returns a handle whose engine receives nothing, and the requests that wait for it.
     fn busy() -> (Arc<Script>, mpsc::Receiver<Request>) {
         let (requests, inbox) = mpsc::channel(WAITING_REQUESTS);
         let script = Script {
@@ -322,7 +323,7 @@ mod tests {
             stop: Arc::default(),
             next: AtomicU64::new(1),
             generations: AtomicU64::new(1),
-            answers: Pace::default(),
+            answers: SpinWait::default(),
         };
         (Arc::new(script), inbox)
     }
@@ -350,7 +351,7 @@ mod tests {
             let mut order = Vec::new();
             for _ in 0..3 * WAITING_CALLS {
                 if let Some(Request::Call(mut call)) = inbox.recv().await {
-                    drop(call.place.take());
+                    drop(call.permit.take());
                     let number = call.arguments.remove(0);
                     order.push(number.parse::<usize>().unwrap());
                     let _ = call.reply.send(Ok(number));
@@ -371,7 +372,7 @@ mod tests {
             let call = call(script.clone(), number);
             let _ = tokio::time::timeout(Duration::ZERO, call).await;
         }
-        // Each call that waits, and that nobody waits for it any more.
+        // Each waiting call has sent a request, and another one when it was abandoned.
         assert_eq!(inbox.len(), 2 * WAITING_CALLS);
     }
 
@@ -380,7 +381,7 @@ mod tests {
         let (script, inbox) = busy();
         let post = || script.post(Generation::FIRST, "main.f", Vec::new());
         let posted = (0..WAITING_REQUESTS).filter(|_| post().is_ok()).count();
-        assert_eq!(posted, WAITING_REQUESTS - FREE_OF_POSTS);
+        assert_eq!(posted, WAITING_REQUESTS - RESERVED_REQUESTS);
         assert_eq!(post(), Err(ScriptError::Busy));
         script.close_generation(Generation::FIRST);
         assert_eq!(inbox.len(), posted + 1);

@@ -1,6 +1,6 @@
-//! What extensions may ask of the program they run in.
+//! The interface through which extensions use the program that they run in.
 //!
-//! Methods may be called on the thread of the engine and must not wait for it.
+//! Methods may be called on the engine's thread and must not wait for that thread.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,32 +14,31 @@ use serde_json::{Value, json};
 
 use crate::ExtensionEntry;
 
-/// A file an extension brings along.
+/// A file or directory that an extension contributes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contribution {
-    /// The file or directory.
     pub path: PathBuf,
-    /// The extension that named it.
+    /// The extension that named the path.
     pub extension: PathBuf,
 }
 
-/// What extensions may ask of the program they run in. Whoever offers nothing answers like a program
-/// without models and resources.
+/// The parts of the program that extensions may use. The default methods behave like a program without models and
+/// resources.
 pub trait Services: Send + Sync {
-    /// Ends the program as `process.exit` asks, once everything written is flushed.
+    /// Ends the program as `process.exit` requests, after everything written is flushed.
     fn exit(&self, code: i32);
 
-    /// Every model there is, with credentials or without.
+    /// Returns every known model, with credentials or without.
     fn all_models(&self) -> Vec<Arc<Model>> {
         Vec::new()
     }
 
-    /// Every model that has credentials.
+    /// Returns every model that has credentials.
     fn available_models(&self) -> Vec<Arc<Model>> {
         Vec::new()
     }
 
-    /// The model with exactly this provider and id, with credentials or without.
+    /// Returns the model with exactly this provider and id, with credentials or without.
     fn find_model(&self, provider: &str, id: &str) -> Option<Arc<Model>> {
         let models = self.all_models();
         let found = models
@@ -48,54 +47,54 @@ pub trait Services: Send + Sync {
         found.map(Arc::clone)
     }
 
-    /// What a request to `model` needs; the error is for people.
+    /// Returns the key and headers for a request to `model`. The error is a message for people.
     fn access(&self, model: &Model) -> BoxFuture<'static, Result<Authorization, String>> {
         let error = format!("No API key found for \"{}\"", model.provider);
         Box::pin(std::future::ready(Err(error)))
     }
 
-    /// Returns the environment of a provider, for requests that bring their own key.
+    /// Returns the environment of a provider, for requests that carry their own key.
     fn environment(&self, _provider: &str) -> Environment {
         Environment::default()
     }
 
-    /// Who answers requests that extensions make to models; `None` if nobody does.
+    /// Returns the provider that answers requests of extensions to models; `None` if there is none.
     fn provider(&self) -> Option<Arc<dyn Provider>> {
         None
     }
 
-    /// Where the program's own requests and tools run; `None` for the thread of the engine.
+    /// Returns the runtime for the program's own requests and tools; `None` for the engine's thread.
     fn runtime(&self) -> Option<tokio::runtime::Handle> {
         None
     }
 
-    /// How the built-in tools are set up.
+    /// Returns the settings of the built-in tools.
     fn tool_settings(&self) -> ToolSettings {
         ToolSettings::default()
     }
 
-    /// The directory that relative paths start at.
+    /// Returns the directory that relative paths start at.
     fn working_directory(&self) -> PathBuf {
         std::env::current_dir().unwrap_or_else(|_| "/".into())
     }
 
-    /// The user's directory: settings, credentials, sessions.
+    /// Returns the user's directory of settings, credentials and sessions.
     fn agent_directory(&self) -> PathBuf {
         Dirs::new(self.working_directory(), |name| std::env::var_os(name)).agent_dir
     }
 
-    /// Whether credentials are set up for `provider`. Runs nothing.
+    /// Reports whether credentials are configured for `provider`. Does not run any program.
     fn has_credentials(&self, _provider: &str) -> bool {
         false
     }
 
-    /// Whether a login, not a key, opens `provider`.
+    /// Reports whether `provider` uses a login instead of a key.
     fn uses_login(&self, _provider: &str) -> bool {
         false
     }
 
-    /// Makes a provider known: its models, its key, its address. `answering` is who answers
-    /// for its `api` when the extension does so itself. The error is for the extension.
+    /// Registers a provider: its models, its key, its address. `answering` answers requests for its `api` if the
+    /// extension implements that API itself. The error is a message for the extension.
     fn register_provider(
         &self,
         name: &str,
@@ -107,18 +106,18 @@ pub trait Services: Send + Sync {
         ))
     }
 
-    /// Takes back what was registered for a provider.
+    /// Removes the registration of a provider.
     fn unregister_provider(&self, _name: &str) {}
 
-    /// Adds skills and prompt templates, in the place of those added before.
+    /// Replaces the skills and prompt templates that extensions contributed earlier.
     fn add_resources(&self, _skills: Vec<Contribution>, _prompts: Vec<Contribution>) {}
 
-    /// What the system prompt is made of: `{cwd, skills, contextFiles, customPrompt, …}`.
+    /// Returns the parts of the system prompt: `{cwd, skills, contextFiles, customPrompt, …}`.
     fn prompt_options(&self) -> Value {
         json!({})
     }
 
-    /// The prompt templates and skills that can be called with `/`, as `get_commands` lists them.
+    /// Returns the prompt templates and skills that can be called with `/`, as `get_commands` lists them.
     fn commands(&self) -> Vec<Value> {
         Vec::new()
     }
@@ -126,13 +125,13 @@ pub trait Services: Send + Sync {
     /// Reads settings and resources again.
     fn reload(&self) {}
 
-    /// The extensions to load from now on; `None` for those of before.
+    /// Returns the extensions to load from now on; `None` for the same ones as before.
     fn entries(&self) -> Option<Vec<ExtensionEntry>> {
         None
     }
 }
 
-/// A program that offers nothing.
+/// A program without models, providers and resources.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoServices;
 

@@ -66,7 +66,7 @@ pub(crate) fn options(settings: &Settings, dirs: &Dirs) -> Options {
         ..Options::default()
     };
     if let Some(seconds) = number("extensionLimits.handlerSeconds") {
-        options.patience = Duration::from_secs(seconds);
+        options.handler_timeout = Duration::from_secs(seconds);
     }
     options
 }

@@ -1,4 +1,4 @@
-//! What extensions may ask of the program, and what is answered.
+//! The requests that extensions may send to the program, and their answers.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,73 +16,73 @@ use super::extensions::Inner;
 use super::payload;
 use super::provider::Pushed;
 use super::theme;
-use super::tool::{ExtensionTool, ToolCard};
+use super::tool::{ExtensionTool, ToolDeclaration};
 
-type Answered = Result<Option<Value>, String>;
+type RequestResult = Result<Option<Value>, String>;
 
-/// Nothing to tell.
-const DONE: Answered = Ok(None);
+/// The answer to a request without a result.
+const NO_RESULT: RequestResult = Ok(None);
 
-fn told(answer: impl Into<Value>) -> Answered {
+fn result(answer: impl Into<Value>) -> RequestResult {
     Ok(Some(answer.into()))
 }
 
 impl Inner {
-    /// Answers at once. Runs on JavaScript's thread and never waits for it.
+    /// Answers a request immediately. Runs on JavaScript's thread and never waits for that thread.
     pub(super) fn answer(
         self: &Arc<Self>,
         generation: u64,
         method: &str,
         arguments: &[Value],
-    ) -> Answered {
+    ) -> RequestResult {
         match method {
             "listens" => self.listens_now(generation, text(arguments, 0)),
             "fault" => {
                 let error = text(arguments, 2).to_owned();
                 self.deliver_fault(text(arguments, 0), text(arguments, 1), error);
-                DONE
+                NO_RESULT
             }
             "tell" => {
-                self.tell(value(arguments, 0));
-                DONE
+                self.send_to_client(value(arguments, 0));
+                NO_RESULT
             }
-            "ask" => told(self.ask(generation, value(arguments, 0))?),
+            "ask" => result(self.ask(generation, value(arguments, 0))?),
             "asked" => {
-                self.asked(text(arguments, 0));
-                DONE
+                self.close_dialog(text(arguments, 0));
+                NO_RESULT
             }
             "theme" => {
                 let named = self.options.theme.as_deref();
-                told(theme::choose(named, |name| std::env::var(name).ok()))
+                result(theme::choose(named, |name| std::env::var(name).ok()))
             }
             "toolUpdate" => {
                 let work = value(arguments, 0).as_u64().unwrap_or_default();
                 if let Some(sink) = self.updates.get(work) {
                     sink(payload::output_from(value(arguments, 1)));
                 }
-                DONE
+                NO_RESULT
             }
             "stopProgram" => {
                 self.stop_program(text(arguments, 0));
-                DONE
+                NO_RESULT
             }
-            "models" => told(self.models(text(arguments, 0))),
+            "models" => result(self.models(text(arguments, 0))),
             "model" => Ok(self.model(value(arguments, 0)).map(|model| json!(*model))),
             "hasCredentials" => {
                 let provider = value(arguments, 0)["provider"].as_str().unwrap_or_default();
-                told(self.options.services.has_credentials(provider))
+                result(self.options.services.has_credentials(provider))
             }
-            "usesOAuth" => told(self.options.services.uses_login(text(arguments, 0))),
+            "usesOAuth" => result(self.options.services.uses_login(text(arguments, 0))),
             "registerProvider" => self.register_provider(generation, arguments).map(|()| None),
             "unregisterProvider" => {
                 self.options
                     .services
                     .unregister_provider(text(arguments, 0));
-                DONE
+                NO_RESULT
             }
             "streamed" => {
                 let request = value(arguments, 0).as_u64().unwrap_or_default();
-                told(match self.streams.push(request, value(arguments, 1)) {
+                result(match self.streams.push(request, value(arguments, 1)) {
                     Pushed::Taken => "open",
                     Pushed::Full => "full",
                     Pushed::Closed => "closed",
@@ -94,16 +94,16 @@ impl Inner {
                 {
                     instance.set_commands(list.clone());
                 }
-                DONE
+                NO_RESULT
             }
             "shutdown" => {
                 self.shutdown.store(true, Ordering::Release);
-                DONE
+                NO_RESULT
             }
             "run" => Ok(self.active_run().map(Into::into)),
             "watchRun" => {
                 let run = value(arguments, 0).as_u64().unwrap_or_default();
-                told(self.watch_run(generation, run))
+                result(self.watch_run(generation, run))
             }
             _ => match self.desk() {
                 Some(desk) => self.answer_from(&desk.clone(), generation, method, arguments),
@@ -112,62 +112,62 @@ impl Inner {
         }
     }
 
-    /// Answers what only a session knows.
+    /// Answers a request that needs a session.
     fn answer_from(
         self: &Arc<Self>,
         desk: &SessionApi,
         generation: u64,
         method: &str,
         arguments: &[Value],
-    ) -> Answered {
+    ) -> RequestResult {
         match method {
-            "session" => self.look_at_session(desk, arguments),
+            "session" => self.query_session(desk, arguments),
             "append" => self.append(desk, arguments),
             "currentModel" => Ok(desk.model().map(|model| json!(*model))),
-            "isIdle" => told(desk.is_idle()),
-            "hasPending" => told(desk.has_pending()),
+            "isIdle" => result(desk.is_idle()),
+            "hasPending" => result(desk.has_pending()),
             "contextUsage" => Ok(desk.context_usage().map(|usage| json!(usage))),
-            "systemPrompt" => told(
+            "systemPrompt" => result(
                 desk.system_prompt()
                     .map_or_else(String::new, |text| text.to_string()),
             ),
-            "thinkingLevel" => told(desk.thinking_level().as_str()),
-            "activeTools" => told(desk.active_tools()),
-            "allTools" => told(desk.tools().iter().map(tool_card).collect::<Vec<_>>()),
+            "thinkingLevel" => result(desk.thinking_level().as_str()),
+            "activeTools" => result(desk.active_tools()),
+            "allTools" => result(desk.tools().iter().map(tool_summary).collect::<Vec<_>>()),
             "startCompaction" => Ok(Some(self.start_compaction(value(arguments, 0))?)),
             "setActiveTools" => {
                 let names: Vec<String> =
                     serde_json::from_value(value(arguments, 0).clone()).unwrap_or_default();
-                desk.set_active_tools(&names).map_err(words)?;
-                DONE
+                desk.set_active_tools(&names).map_err(error_message)?;
+                NO_RESULT
             }
             "addTool" => {
-                let card: ToolCard = serde_json::from_value(value(arguments, 0).clone())
+                let card: ToolDeclaration = serde_json::from_value(value(arguments, 0).clone())
                     .map_err(|error| error.to_string())?;
                 let tool = ExtensionTool::shared(self, generation, card);
-                desk.add_tools(vec![tool]).map_err(words)?;
-                DONE
+                desk.add_tools(vec![tool]).map_err(error_message)?;
+                NO_RESULT
             }
-            "commands" => told(self.all_commands(generation)),
+            "commands" => result(self.all_commands(generation)),
             "abort" => {
-                desk.post(Command::Abort).map_err(words)?;
-                DONE
+                desk.post(Command::Abort).map_err(error_message)?;
+                NO_RESULT
             }
             "sendMessage" => {
                 self.wait_for_room()?;
                 self.send_message(desk, value(arguments, 0), value(arguments, 1));
-                DONE
+                NO_RESULT
             }
             "sendUserMessage" => {
                 self.wait_for_room()?;
                 self.send_user_message(desk, value(arguments, 0), value(arguments, 1));
-                DONE
+                NO_RESULT
             }
             _ => Err(format!("Unknown request: {method}")),
         }
     }
 
-    fn listens_now(&self, generation: u64, event: &str) -> Answered {
+    fn listens_now(&self, generation: u64, event: &str) -> RequestResult {
         if let Some(instance) = self.instance(generation) {
             let moments = instance.listen(event);
             let current = self.current();
@@ -175,10 +175,10 @@ impl Inner {
                 self.wants.fetch_or(moments, Ordering::AcqRel);
             }
         }
-        DONE
+        NO_RESULT
     }
 
-    /// Commands of extensions, then templates and skills, as extensions see them.
+    /// Returns the commands of extensions, then templates and skills, in the form that extensions see.
     fn all_commands(&self, generation: u64) -> Vec<Value> {
         let own = self
             .instance(generation)
@@ -205,7 +205,7 @@ impl Inner {
         let idle = desk.is_idle() && options["duringRun"] != true;
         let how = match (options["deliverAs"].as_str(), idle) {
             (Some("nextTurn"), _) => MessageTiming::NextPrompt,
-            // What is said while a run is active belongs to it, also when it ends meanwhile.
+            // A message sent while a run is active belongs to that run, even if it ends in the meantime.
             (Some("followUp"), false) => MessageTiming::Queued(Delivery::FollowUp),
             (_, false) => MessageTiming::Queued(Delivery::Steer),
             (_, true) if options["triggerTurn"] == true => {
@@ -213,7 +213,7 @@ impl Inner {
             }
             (_, true) => MessageTiming::Immediate,
         };
-        self.told_if_failed(EVENT, desk.send_message(message, how));
+        self.report_if_failed(EVENT, desk.send_message(message, how));
     }
 
     fn send_user_message(self: &Arc<Self>, desk: &SessionApi, content: &Value, options: &Value) {
@@ -222,17 +222,17 @@ impl Inner {
         let busy = !desk.is_idle() || options["duringRun"] == true;
         match prompt.when_busy {
             Some(delivery) if busy => {
-                let mut words = vec![Block::text(prompt.text)];
-                words.extend(prompt.images);
-                self.told_if_failed(EVENT, desk.queue(words, delivery));
+                let mut error_message = vec![Block::text(prompt.text)];
+                error_message.extend(prompt.images);
+                self.report_if_failed(EVENT, desk.queue(error_message, delivery));
             }
-            None if busy => self.told_if_failed(EVENT, Err(EngineError::Busy)),
+            None if busy => self.report_if_failed(EVENT, Err(EngineError::Busy)),
             _ => self.submit(desk, Command::Prompt(prompt), EVENT),
         }
     }
 
-    /// Says something as an extension, or as the user would, and waits for the run that it starts.
-    pub(super) async fn say_and_wait(
+    /// Sends a message as the extension or as the user, and waits for the run that it starts.
+    pub(super) async fn send_and_wait(
         self: &Arc<Self>,
         desk: &SessionApi,
         method: &str,
@@ -251,19 +251,21 @@ impl Inner {
                 return Ok(Value::Null);
             }
         };
-        if let Answer::Taken(Disposition::Started) = desk.ask(command).await.map_err(words)? {
+        if let Answer::Taken(Disposition::Started) =
+            desk.ask(command).await.map_err(error_message)?
+        {
             desk.idle().await;
         }
         Ok(Value::Null)
     }
 
-    fn told_if_failed(&self, event: &str, said: Result<(), EngineError>) {
+    fn report_if_failed(&self, event: &str, said: Result<(), EngineError>) {
         if let Err(error) = said {
             self.fault("<runtime>", event, error.to_string());
         }
     }
 
-    /// Asks the session; only a failure is told.
+    /// Submits a command to the session and reports only a failure.
     fn submit(self: &Arc<Self>, desk: &SessionApi, command: Command, event: &'static str) {
         let inner = Arc::clone(self);
         let reply = Reply::new(move |answer| {
@@ -284,7 +286,7 @@ impl Inner {
         run.active.as_ref().map(|(number, _)| *number)
     }
 
-    /// Tells JavaScript when the run is aborted; whether it is already.
+    /// Notifies JavaScript when the run is aborted. Returns whether it is aborted already.
     fn watch_run(self: &Arc<Self>, generation: u64, number: u64) -> bool {
         let cancel = {
             let run = self
@@ -313,7 +315,7 @@ impl Inner {
     }
 }
 
-/// What is said in the name of the user.
+/// Builds a prompt that an extension sends as the user.
 fn prompt_of(content: &Value, options: &Value) -> Prompt {
     let mut blocks = payload::blocks_from(content);
     let texts: Vec<&str> = blocks.iter().filter_map(Block::as_text).collect();
@@ -331,12 +333,12 @@ fn prompt_of(content: &Value, options: &Value) -> Prompt {
     }
 }
 
-/// The words of an error of the engine.
-pub(super) fn words(error: EngineError) -> String {
+/// Converts an error of the engine to its message.
+pub(super) fn error_message(error: EngineError) -> String {
     error.to_string()
 }
 
-fn tool_card(tool: &Arc<dyn Tool>) -> Value {
+fn tool_summary(tool: &Arc<dyn Tool>) -> Value {
     let spec = tool.spec();
     let source = tool.source().unwrap_or_else(|| {
         json!({

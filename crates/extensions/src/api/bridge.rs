@@ -1,4 +1,4 @@
-//! What JavaScript reaches the program through.
+//! The connection from JavaScript to the program.
 
 use std::sync::Weak;
 
@@ -7,16 +7,16 @@ use serde_json::Value;
 
 use super::extensions::Inner;
 
-/// The way from JavaScript to the program. Arguments and answers are JSON text; an error's text is
-/// thrown where the question was asked.
+/// Answers requests of JavaScript. Arguments and answers are JSON text. The text of an error is thrown in JavaScript at
+/// the place of the request.
 pub trait Bridge: Send + Sync {
-    /// Whether the session of this instance has been replaced.
+    /// Reports whether the session of this instance has been replaced.
     fn is_stale(&self, generation: u64) -> bool;
 
-    /// Answers at once.
+    /// Answers immediately, on JavaScript's thread.
     fn now(&self, generation: u64, method: &str, arguments: &str) -> Result<String, String>;
 
-    /// Answers later.
+    /// Answers asynchronously.
     fn later(
         &self,
         generation: u64,
@@ -25,19 +25,19 @@ pub trait Bridge: Send + Sync {
     ) -> BoxFuture<'static, Result<String, String>>;
 }
 
-/// Extensions own the JavaScript that looks at them, so it must not own them in turn.
-pub(super) struct Window(pub Weak<Inner>);
+/// A [`Bridge`] that holds the extensions weakly, because the extensions own the JavaScript that uses it.
+pub(super) struct WeakBridge(pub Weak<Inner>);
 
-const GONE: &str = "The session is over.";
+const SESSION_OVER: &str = "The session is over.";
 
-impl Bridge for Window {
+impl Bridge for WeakBridge {
     fn is_stale(&self, generation: u64) -> bool {
         let inner = self.0.upgrade();
         inner.is_none_or(|inner| inner.is_stale(generation))
     }
 
     fn now(&self, generation: u64, method: &str, arguments: &str) -> Result<String, String> {
-        let inner = self.0.upgrade().ok_or(GONE)?;
+        let inner = self.0.upgrade().ok_or(SESSION_OVER)?;
         let arguments = parse(arguments)?;
         let answer = inner.answer(generation, method, &arguments)?;
         Ok(answer.map_or_else(String::new, |answer| answer.to_string()))
@@ -53,15 +53,15 @@ impl Bridge for Window {
         let method = method.to_owned();
         let arguments = parse(arguments);
         Box::pin(async move {
-            let inner = inner.ok_or(GONE)?;
+            let inner = inner.ok_or(SESSION_OVER)?;
             let arguments = arguments?;
-            // The work itself runs with the rest of the program: JavaScript's thread may be busy.
+            // The work runs on the program's runtime, because JavaScript's thread may be busy.
             let runtime = inner.runtime.clone();
             let work = runtime.spawn(async move {
                 let answer = inner.answer_later(generation, &method, &arguments).await?;
                 Ok::<_, String>(answer.to_string())
             });
-            work.await.map_err(|_| GONE.to_owned())?
+            work.await.map_err(|_| SESSION_OVER.to_owned())?
         })
     }
 }
@@ -70,7 +70,7 @@ fn parse(arguments: &str) -> Result<Vec<Value>, String> {
     pinion_jsonl::json::from_slice(arguments.as_bytes()).map_err(|error| error.to_string())
 }
 
-/// A text argument.
+/// Returns an argument as text; empty if it is missing or not a string.
 pub(super) fn text(arguments: &[Value], at: usize) -> &str {
     arguments
         .get(at)
@@ -78,7 +78,7 @@ pub(super) fn text(arguments: &[Value], at: usize) -> &str {
         .unwrap_or_default()
 }
 
-/// An argument of any kind.
+/// Returns an argument; null if it is missing.
 pub(super) fn value(arguments: &[Value], at: usize) -> &Value {
     arguments.get(at).unwrap_or(&Value::Null)
 }

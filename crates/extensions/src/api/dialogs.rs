@@ -1,4 +1,4 @@
-//! What extensions say to the client, and the answers to what they ask.
+//! Messages and questions of extensions to the client, and the client's answers.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -8,13 +8,13 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::extensions::Inner;
-use super::held::state_of;
+use super::held_records::state_of;
 use crate::ScriptError;
 
-/// Takes one JSON record for the client, without its newline. It must not block.
+/// Accepts one JSON record for the client, without its newline. It must not block.
 pub type RecordSink = Arc<dyn Fn(String) + Send + Sync>;
 
-/// Open dialogs, by the id the client answers with, and the instance that asked.
+/// Open dialogs: the id that the client answers with, and the instance that asked.
 #[derive(Default)]
 pub(super) struct OpenDialogs(Mutex<HashMap<String, u64>>);
 
@@ -24,28 +24,27 @@ impl OpenDialogs {
     }
 }
 
-/// Where the client's answers go.
+/// A handle that passes the client's answers to the extensions.
 #[derive(Clone)]
 pub struct Dialogs(pub(super) Weak<Inner>);
 
 impl Dialogs {
-    /// The client answers the dialog `id`. Late, repeated and unknown answers are ignored.
+    /// Passes on the client's answer to the dialog `id`. Ignores late, repeated and unknown answers.
     pub fn answer(&self, id: &str, response: &Value) {
         if let Some(inner) = self.0.upgrade() {
             inner.answer_or_report(id, response);
         }
     }
 
-    /// The client is gone: open dialogs get their defaults, and so do later ones that would wait
-    /// for it without end.
+    /// Marks the client as disconnected: open dialogs get their defaults, and so do later ones without a timeout.
     pub fn hang_up(&self) {
         if let Some(inner) = self.0.upgrade() {
-            inner.hung_up.store(true, Ordering::Release);
+            inner.client_gone.store(true, Ordering::Release);
         }
         self.cancel_all();
     }
 
-    /// Gives every open dialog its default: nobody is there to answer.
+    /// Answers every open dialog with its default, because no client is there to answer.
     pub fn cancel_all(&self) {
         if let Some(inner) = self.0.upgrade() {
             let open: Vec<String> = inner.dialogs.open().keys().cloned().collect();
@@ -63,13 +62,13 @@ impl std::fmt::Debug for Dialogs {
 }
 
 impl Inner {
-    /// Tells the client something.
-    pub(super) fn tell(self: &Arc<Self>, request: &Value) {
+    /// Sends a message to the client.
+    pub(super) fn send_to_client(self: &Arc<Self>, request: &Value) {
         let record = record_of(&Uuid::new_v4().to_string(), request);
         self.deliver(state_of(request), record);
     }
 
-    /// Asks the client something; the id of the question.
+    /// Sends a question to the client and returns its id.
     ///
     /// Fails when too many questions already wait for a client that does not read, or too many answers for JavaScript.
     pub(super) fn ask(
@@ -84,20 +83,20 @@ impl Inner {
             return Err("The client does not read: it cannot be asked.".to_owned());
         }
         let ends_by_itself = request["timeout"].as_f64().is_some_and(|time| time > 0.0);
-        if !ends_by_itself && self.hung_up.load(Ordering::Acquire) {
+        if !ends_by_itself && self.client_gone.load(Ordering::Acquire) {
             let answered = self.answer_dialog(&id, &json!({"cancelled": true}));
             answered.map_err(|error| error.to_string())?;
         }
         Ok(id)
     }
 
-    /// A question is over.
-    pub(super) fn asked(&self, id: &str) {
+    /// Closes a question that has ended.
+    pub(super) fn close_dialog(&self, id: &str) {
         self.dialogs.open().remove(id);
         self.withdraw(id);
     }
 
-    /// Passes an answer on; fails if JavaScript will not receive it.
+    /// Passes an answer to JavaScript; fails if JavaScript will not receive it.
     fn answer_dialog(&self, id: &str, response: &Value) -> Result<(), ScriptError> {
         let number = self.dialogs.open().remove(id);
         let Some(instance) = number.and_then(|number| self.instance(number)) else {

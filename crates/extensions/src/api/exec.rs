@@ -1,4 +1,4 @@
-//! Programs that extensions run, without a shell and to their end.
+//! Programs that extensions run to completion, without a shell.
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -17,15 +17,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::extensions::Inner;
 
-/// How long a program that was asked to end may take to do so.
-const GRACE: Duration = Duration::from_secs(5);
-/// After a program has ended, what it left in the background may print for this long.
-const AFTER_END: Duration = Duration::from_millis(100);
-/// What is printed beyond this is not kept.
+/// Time that a program gets after SIGTERM before SIGKILL, and after SIGKILL before its output is given up.
+const KILL_GRACE: Duration = Duration::from_secs(5);
+/// Time that background processes may still print after the program has exited.
+const OUTPUT_GRACE: Duration = Duration::from_millis(100);
+/// Bytes stored per output stream; the rest is dropped.
 const MAX_OUTPUT: usize = 64 << 20;
-const PIECE: usize = 64 * 1024;
+const READ_SIZE: usize = 64 * 1024;
 
-/// A program to run.
 #[derive(Deserialize)]
 struct Program {
     job: String,
@@ -33,17 +32,16 @@ struct Program {
     arguments: Vec<String>,
     #[serde(default)]
     cwd: Option<PathBuf>,
-    /// In milliseconds.
+    /// Milliseconds.
     #[serde(default)]
     timeout: Option<f64>,
-    /// It was asked to end before it began.
+    /// The extension cancelled the program before it started.
     #[serde(default)]
     stopped: bool,
 }
 
-/// What a program did.
 #[derive(Default)]
-struct Outcome {
+struct ProgramOutcome {
     stdout: Vec<u8>,
     stderr: Vec<u8>,
     exit: Option<Exit>,
@@ -51,7 +49,7 @@ struct Outcome {
 }
 
 impl Inner {
-    /// Runs a program to its end: `{stdout, stderr, code, killed}`.
+    /// Runs a program to completion and returns `{stdout, stderr, code, killed}`.
     pub(super) async fn run_program(&self, request: &Value) -> Value {
         let failed = || json!({"stdout": "", "stderr": "", "code": 1, "killed": false});
         let Ok(program) = Program::deserialize(request) else {
@@ -80,7 +78,7 @@ impl Inner {
         })
     }
 
-    /// Asks a program to end.
+    /// Requests the end of a program.
     pub(super) fn stop_program(&self, job: &str) {
         let programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(stop) = programs.get(job) {
@@ -101,15 +99,15 @@ async fn run(
     program: Program,
     directory: PathBuf,
     stop: &CancellationToken,
-) -> std::io::Result<Outcome> {
-    let timeout = program.timeout.map(crate::ops::span);
+) -> std::io::Result<ProgramOutcome> {
+    let timeout = program.timeout.map(crate::ops::duration_from_millis);
     let (mut running, mut stdout, mut stderr) = start(program, directory).await?;
-    let mut outcome = Outcome::default();
-    let mut piece = vec![0; PIECE];
-    let mut error_piece = vec![0; PIECE];
+    let mut outcome = ProgramOutcome::default();
+    let mut piece = vec![0; READ_SIZE];
+    let mut error_piece = vec![0; READ_SIZE];
     let (mut out_open, mut err_open) = (true, true);
-    let mut late = timeout.map(|timeout| Instant::now() + timeout);
-    // Set when it was asked to end, and then when it need not be waited for any more.
+    let mut deadline = timeout.map(|timeout| Instant::now() + timeout);
+    // `kill_at` is set by a request to end; `give_up` is set when waiting for output is no longer useful.
     let mut kill_at = None;
     let mut give_up = None;
     while outcome.exit.is_none() || out_open || err_open {
@@ -118,52 +116,52 @@ async fn run(
                 outcome.killed = true;
                 kill_at = terminate(&running);
             }
-            () = at(late), if !outcome.killed && outcome.exit.is_none() => {
-                late = None;
+            () = sleep_until(deadline), if !outcome.killed && outcome.exit.is_none() => {
+                deadline = None;
                 outcome.killed = true;
                 kill_at = terminate(&running);
             }
-            () = at(kill_at) => {
+            () = sleep_until(kill_at) => {
                 kill_at = None;
                 running.kill();
-                give_up = Some(Instant::now() + GRACE);
+                give_up = Some(Instant::now() + KILL_GRACE);
             }
             exit = running.wait(), if outcome.exit.is_none() => {
                 outcome.exit = Some(exit);
                 kill_at = None;
-                give_up = Some(Instant::now() + AFTER_END);
+                give_up = Some(Instant::now() + OUTPUT_GRACE);
             }
             read = stdout.read(&mut piece), if out_open => {
-                out_open = keep(&mut outcome.stdout, &piece, read);
+                out_open = store_output(&mut outcome.stdout, &piece, read);
             }
             read = stderr.read(&mut error_piece), if err_open => {
-                err_open = keep(&mut outcome.stderr, &error_piece, read);
+                err_open = store_output(&mut outcome.stderr, &error_piece, read);
             }
-            () = at(give_up) => break,
+            () = sleep_until(give_up) => break,
         }
     }
     Ok(outcome)
 }
 
-/// Asks a program to end; when it must have.
+/// Sends SIGTERM and returns the time at which SIGKILL follows.
 fn terminate(running: &Running) -> Option<Instant> {
-    // It may be gone already; then its end is about to be told.
+    // The program may have exited already; then its exit is about to arrive.
     let _ = killpg(Pid::from_raw(running.pid()), Signal::SIGTERM);
-    Some(Instant::now() + GRACE)
+    Some(Instant::now() + KILL_GRACE)
 }
 
-fn keep(kept: &mut Vec<u8>, piece: &[u8], read: std::io::Result<usize>) -> bool {
+fn store_output(stored: &mut Vec<u8>, piece: &[u8], read: std::io::Result<usize>) -> bool {
     match read {
         Ok(0) | Err(_) => false,
         Ok(count) => {
-            let room = MAX_OUTPUT.saturating_sub(kept.len());
-            kept.extend_from_slice(&piece[..count.min(room)]);
+            let room = MAX_OUTPUT.saturating_sub(stored.len());
+            stored.extend_from_slice(&piece[..count.min(room)]);
             true
         }
     }
 }
 
-async fn at(instant: Option<Instant>) {
+async fn sleep_until(instant: Option<Instant>) {
     match instant {
         Some(instant) => tokio::time::sleep_until(instant).await,
         None => std::future::pending().await,

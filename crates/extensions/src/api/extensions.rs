@@ -1,4 +1,4 @@
-//! All extensions of one process: loading them, and what stays when their session is replaced.
+//! All extensions of one process: loading them, and the state that outlives the replacement of a session.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -12,13 +12,13 @@ use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use super::bridge::Window;
+use super::bridge::WeakBridge;
 use super::dialogs::{Dialogs, OpenDialogs};
-use super::growing::Growing;
-use super::held::Held;
+use super::held_records::HeldRecords;
 use super::instance::Instance;
 use super::loaded::{LoadFailure, LoadProblem, Loaded, Summary};
 use super::options::Options;
+use super::partial_answer::PartialAnswer;
 use super::provider::OpenStreams;
 use super::replacement::Compactions;
 use super::tool::ExtensionTool;
@@ -28,9 +28,9 @@ use crate::{Script, ScriptError, ScriptOptions, Uncaught, UncaughtKind};
 /// An extension to load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExtensionEntry {
-    /// The module.
+    /// The file of the module.
     pub path: PathBuf,
-    /// Where it was found, as clients are told.
+    /// The origin of the extension, as clients see it.
     pub source_info: Value,
 }
 
@@ -40,33 +40,32 @@ pub struct Extensions {
     pub(super) inner: Arc<Inner>,
 }
 
-/// What all handles share.
+/// State that all handles share.
 pub(super) struct Inner {
     pub options: Options,
-    /// Where the program's own work runs.
+    /// The runtime of the program's own work.
     pub runtime: Handle,
     script: OnceLock<Script>,
     desk: OnceLock<SessionApi>,
     instances: Mutex<Instances>,
-    /// The moments the current instance needs.
+    /// The moments that the current instance has handlers for, one bit each.
     pub wants: AtomicU64,
-    /// Instances before this one belong to sessions that were replaced.
+    /// Instances with a smaller number belong to sessions that were replaced.
     stale_before: AtomicU64,
     pub dialogs: OpenDialogs,
-    pub held: Held,
+    pub held_records: HeldRecords,
     pub updates: Updates,
     pub streams: OpenStreams,
     pub compactions: Mutex<Compactions>,
-    /// Programs that run for extensions, and how to stop them.
+    /// Programs that run for extensions, with the token that stops each.
     pub programs: Mutex<HashMap<String, CancellationToken>>,
-    /// What is known of the run that is active.
     pub run: Mutex<RunState>,
-    /// The client is gone.
-    pub hung_up: AtomicBool,
-    /// An extension asked for the end of the program.
+    /// The client has disconnected.
+    pub client_gone: AtomicBool,
+    /// An extension requested the end of the program.
     pub shutdown: AtomicBool,
-    /// When extensions were last loaded again because they had no memory left.
-    pub restarted: Mutex<Option<Instant>>,
+    /// The time at which extensions were last reloaded because they ran out of memory.
+    pub last_restart: Mutex<Option<Instant>>,
 }
 
 #[derive(Default)]
@@ -74,34 +73,34 @@ struct Instances {
     entries: Vec<ExtensionEntry>,
     flags: Map<String, Value>,
     current: Option<Arc<Instance>>,
-    /// Every instance whose JavaScript may still ask something.
+    /// Every instance whose JavaScript may still send requests.
     alive: HashMap<u64, Arc<Instance>>,
     count: u64,
 }
 
-/// What is known of the run that is active.
+/// The state of the active run.
 #[derive(Default)]
 pub(super) struct RunState {
-    /// Counts runs; `None` while there is none.
+    /// The number and the cancellation of the active run; `None` between runs.
     pub active: Option<(u64, CancellationToken)>,
     pub count: u64,
     pub turn: u64,
-    pub growing: Growing,
+    pub partial_answer: PartialAnswer,
 }
 
-/// Whether the bus of the instance before is handed on.
+/// The event bus of a new instance.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bus {
-    Kept,
+    Inherited,
     New,
 }
 
 impl Extensions {
-    /// Loads extensions, one after another. Nothing of a session can be reached yet.
+    /// Loads extensions, one after another. They cannot reach a session yet.
     ///
     /// # Errors
     ///
-    /// When an extension cannot be loaded or two of them clash, unless problems are tolerated.
+    /// Fails if an extension cannot be loaded or two of them conflict, unless problems are tolerated.
     pub async fn load(
         entries: Vec<ExtensionEntry>,
         options: Options,
@@ -110,11 +109,11 @@ impl Extensions {
         Self::load_into(script, entries, options).await
     }
 
-    /// Starts the engine, for when there is other work to do before extensions can be loaded.
+    /// Starts the engine early, while other work runs before extensions can be loaded.
     ///
     /// # Errors
     ///
-    /// When its thread cannot be started.
+    /// Fails if the engine's thread cannot be started.
     pub fn start_engine(options: ScriptOptions) -> Result<Script, LoadFailure> {
         Script::start(options).map_err(|error| LoadFailure::Engine(error.to_string()))
     }
@@ -142,22 +141,22 @@ impl Extensions {
             wants: AtomicU64::new(0),
             stale_before: AtomicU64::new(0),
             dialogs: OpenDialogs::default(),
-            held: Held::default(),
+            held_records: HeldRecords::default(),
             updates: Updates::default(),
             streams: OpenStreams::default(),
             compactions: Mutex::default(),
             programs: Mutex::default(),
             run: Mutex::default(),
-            hung_up: AtomicBool::new(false),
+            client_gone: AtomicBool::new(false),
             shutdown: AtomicBool::new(false),
-            restarted: Mutex::default(),
+            last_restart: Mutex::default(),
         });
-        let witness = Arc::downgrade(&inner);
+        let weak = Arc::downgrade(&inner);
         let connected = ScriptOptions {
             services: Arc::clone(&inner.options.services),
-            bridge: Some(Arc::new(Window(Arc::downgrade(&inner)))),
+            bridge: Some(Arc::new(WeakBridge(Arc::downgrade(&inner)))),
             on_uncaught: Arc::new(move |uncaught| {
-                if let Some(inner) = witness.upgrade() {
+                if let Some(inner) = weak.upgrade() {
                     inner.report_uncaught(&uncaught);
                 }
             }),
@@ -166,7 +165,7 @@ impl Extensions {
         script
             .connect(connected)
             .map_err(|error| inner.load_failure(&error))?;
-        // Set once, right here.
+        // The cell is set only here.
         let _ = inner.script.set(script);
         let instance = inner
             .load_instance(Bus::New)
@@ -184,12 +183,12 @@ impl Extensions {
         })
     }
 
-    /// Takes the values of flags from the command line and registers the providers extensions bring
-    /// along. For before the model is chosen.
+    /// Applies the values of command-line flags and registers the providers of extensions. Call it before the model is
+    /// chosen.
     ///
     /// # Errors
     ///
-    /// The providers that cannot be registered.
+    /// Returns the providers that cannot be registered.
     pub async fn start(&self, flags: Map<String, Value>) -> Result<(), Vec<LoadProblem>> {
         self.inner.lock_instances().flags = flags;
         let Some(instance) = self.inner.current() else {
@@ -203,8 +202,8 @@ impl Extensions {
         }
     }
 
-    /// The session begins: everyone is told, and asked for skills and prompts. For after the
-    /// session was spawned with these extensions taking part in it.
+    /// Announces the start of the session to extensions and collects their skills and prompts. Call it after the
+    /// session was spawned with these extensions as a hook.
     pub async fn begin(&self) {
         if let Some(instance) = self.inner.current() {
             self.inner
@@ -213,24 +212,24 @@ impl Extensions {
         }
     }
 
-    /// The tools extensions bring along, for the session to begin with.
+    /// Returns the tools of extensions, for the start of the session.
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let instance = self.inner.current();
         instance.map_or_else(Vec::new, |instance| self.inner.tools_of(&instance))
     }
 
-    /// The commands of extensions, as `get_commands` lists them.
+    /// Returns the commands of extensions, as `get_commands` lists them.
     pub fn commands(&self) -> Vec<Value> {
         let instance = self.inner.current();
         instance.map_or_else(Vec::new, |instance| instance.commands())
     }
 
-    /// Where the client's answers go.
+    /// Returns a handle that accepts the client's answers.
     pub fn dialogs(&self) -> Dialogs {
         Dialogs(Arc::downgrade(&self.inner))
     }
 
-    /// Whether an extension asked for the end of the program. Looked at after every command.
+    /// Reports whether an extension requested the end of the program. Check it after every command.
     pub fn shutdown_requested(&self) -> bool {
         self.inner.shutdown.load(Ordering::Acquire)
     }
@@ -247,13 +246,13 @@ impl Inner {
         self.script.get().ok_or(ScriptError::Ended)
     }
 
-    /// The session, once it stands.
+    /// Returns the session after it has started.
     pub fn desk(&self) -> Option<&SessionApi> {
         self.desk.get()
     }
 
     pub fn set_desk(&self, desk: SessionApi) {
-        // A second session with the same extensions is not taken part in.
+        // Extensions serve only one session: a second one is ignored.
         let _ = self.desk.set(desk);
     }
 
@@ -263,12 +262,12 @@ impl Inner {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The instance that takes part.
+    /// Returns the instance that receives the session's events.
     pub fn current(&self) -> Option<Arc<Instance>> {
         self.lock_instances().current.clone()
     }
 
-    /// The instance of this number, if its JavaScript is still there.
+    /// Returns the instance of this number while its JavaScript exists.
     pub fn instance(&self, number: u64) -> Option<Arc<Instance>> {
         self.lock_instances().alive.get(&number).cloned()
     }
@@ -277,7 +276,7 @@ impl Inner {
         number < self.stale_before.load(Ordering::Acquire)
     }
 
-    /// Loads every extension into an instance of its own.
+    /// Loads every extension into a new instance.
     pub async fn load_instance(&self, bus: Bus) -> Result<Arc<Instance>, ScriptError> {
         let script = self.script()?;
         let opening = script.begin_generation()?;
@@ -291,13 +290,13 @@ impl Inner {
             }
             (instances.count, instances.entries.clone())
         };
-        let entries: Vec<Value> = entries.iter().map(entry_card).collect();
+        let entries: Vec<Value> = entries.iter().map(entry_json).collect();
         let request = json!({
             "generation": number,
             "entries": entries,
-            "keepBus": bus == Bus::Kept,
+            "keepBus": bus == Bus::Inherited,
             "hasUi": self.options.has_ui,
-            "patience": self.options.patience.as_millis() as u64,
+            "patience": self.options.handler_timeout.as_millis() as u64,
         });
         let arguments = vec![request.to_string()];
         let answer = match script.call(generation, "main.load", arguments).await {
@@ -315,7 +314,7 @@ impl Inner {
         Ok(instance)
     }
 
-    /// Flags and providers; what went wrong with the latter.
+    /// Applies flags and registers providers. Returns the problems with providers.
     pub async fn start_instance(&self, instance: &Instance) -> Vec<LoadProblem> {
         let Ok(script) = self.script() else {
             return Vec::new();
@@ -324,7 +323,7 @@ impl Inner {
         let arguments = vec![request.to_string()];
         let generation = instance.generation;
         if !instance.summary.has_providers() {
-            // Whatever is called next is called after it, and fails too if the engine has ended.
+            // Later calls run after this one, and fail too if the engine has ended.
             let posted = script.post(generation, "main.start", arguments.clone());
             if posted != Err(ScriptError::Busy) {
                 return Vec::new();
@@ -339,18 +338,18 @@ impl Inner {
         }
     }
 
-    /// From here on `instance` takes part, and what it registers counts.
+    /// Makes `instance` receive the session's events, and its registrations take effect.
     pub fn make_current(&self, instance: &Arc<Instance>) {
         self.lock_instances().current = Some(Arc::clone(instance));
         self.wants.store(instance.moments(), Ordering::Release);
     }
 
-    /// What was loaded before `instance` belongs to a session that is gone.
+    /// Marks the instances before `number` as belonging to a replaced session.
     pub fn retire_before(&self, number: u64) {
         self.stale_before.fetch_max(number, Ordering::AcqRel);
     }
 
-    /// Lets go of an instance that has nothing left to do.
+    /// Releases an instance that has no work left.
     pub fn close(&self, instance: &Instance) {
         self.lock_instances().alive.remove(&instance.number);
         if let Ok(script) = self.script() {
@@ -368,7 +367,7 @@ impl Inner {
         tools.collect()
     }
 
-    /// Tells the client that an extension failed.
+    /// Reports a failure of an extension to the client.
     pub fn fault(&self, source: &str, during: &str, error: String) {
         self.report_fault(source.to_owned(), during.to_owned(), error);
     }
@@ -391,22 +390,22 @@ impl Inner {
         let source = uncaught
             .stack
             .as_deref()
-            .and_then(|stack| self.culprit(stack));
+            .and_then(|stack| self.responsible_extension(stack));
         let source = source.unwrap_or_else(|| "<runtime>".to_owned());
         self.deliver_fault(&source, "uncaught", uncaught.message.clone());
     }
 
-    /// Why nothing could be loaded; where an extension is to blame, it is named.
+    /// Converts an error to a load failure that names the responsible extension if it is known.
     fn load_failure(&self, error: &ScriptError) -> LoadFailure {
         let message = error.to_string();
-        match self.culprit(&message) {
+        match self.responsible_extension(&message) {
             None => LoadFailure::Engine(message),
             Some(path) => LoadFailure::Problems(vec![LoadProblem { path, message }]),
         }
     }
 
-    /// The extension a stack trace leads to.
-    fn culprit(&self, stack: &str) -> Option<String> {
+    /// Returns the extension that a stack trace leads to.
+    fn responsible_extension(&self, stack: &str) -> Option<String> {
         let instances = self.lock_instances();
         let paths = instances
             .entries
@@ -418,7 +417,7 @@ impl Inner {
     }
 }
 
-fn entry_card(entry: &ExtensionEntry) -> Value {
+fn entry_json(entry: &ExtensionEntry) -> Value {
     json!({
         "path": entry.path.display().to_string(),
         "sourceInfo": entry.source_info,

@@ -1,4 +1,4 @@
-//! Extensions take part in a session.
+//! The session's hook that passes its events to extensions.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,12 +18,12 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::extensions::Extensions;
+use super::handler_answers::{BashAnswer, BeforeRunAnswer, InputAnswer, ToolCallAnswer, Verdict};
 use super::options::InputSource;
-use super::verdicts::{BashAnswer, Gate, Heard, Opened, Verdict};
 use super::work::Work;
 use super::{moments, payload};
 
-/// What a tool is told when nobody says why it must not run.
+/// The reason given to the model when the extension that blocked a tool call gave none.
 const BLOCKED: &str = "Tool execution was blocked";
 
 impl Hooks for Extensions {
@@ -72,7 +72,7 @@ impl Hooks for Extensions {
 
     fn input(&self, input: Input) -> BoxFuture<'_, InputOutcome> {
         Box::pin(async move {
-            let said = json!({
+            let message = json!({
                 "text": input.text,
                 "images": payload::images_value(&input.images),
                 "source": match self.inner.options.source {
@@ -80,9 +80,11 @@ impl Hooks for Extensions {
                     InputSource::Interactive => "interactive",
                 },
             });
-            let heard =
-                self.inner
-                    .dispatch::<Option<Heard>>("input", "input", vec![said.to_string()]);
+            let heard = self.inner.dispatch::<Option<InputAnswer>>(
+                "input",
+                "input",
+                vec![message.to_string()],
+            );
             match heard.await {
                 Ok(Some(heard)) if heard.handled => InputOutcome::Handled,
                 Ok(Some(heard)) => InputOutcome::Continue {
@@ -97,14 +99,14 @@ impl Hooks for Extensions {
         })
     }
 
-    fn user_bash(&self, asked: UserBash) -> BoxFuture<'_, UserBashOutcome> {
+    fn user_bash(&self, request: UserBash) -> BoxFuture<'_, UserBashOutcome> {
         Box::pin(async move {
             let given = json!({
-                "command": asked.command,
-                "excludeFromContext": asked.exclude_from_context,
-                "cwd": asked.cwd.display().to_string(),
+                "command": request.command,
+                "excludeFromContext": request.exclude_from_context,
+                "cwd": request.cwd.display().to_string(),
             });
-            // Whoever guards commands must have had the chance to.
+            // Fail closed: an extension that guards commands must have seen this one.
             let answer = self
                 .inner
                 .dispatch::<BashAnswer>("userBash", "user_bash", vec![given.to_string()])
@@ -129,9 +131,9 @@ impl Hooks for Extensions {
                 "systemPromptOptions": self.inner.options.services.prompt_options(),
             });
             let name = "before_agent_start";
-            let opened = self
-                .inner
-                .dispatch::<Opened>("beforeRun", name, vec![given.to_string()]);
+            let opened =
+                self.inner
+                    .dispatch::<BeforeRunAnswer>("beforeRun", name, vec![given.to_string()]);
             let opened = opened.await.unwrap_or_default();
             let mut messages = Vec::new();
             for message in opened.messages {
@@ -191,10 +193,10 @@ impl Hooks for Extensions {
                 "input": arguments,
             });
             let arguments = vec![call.to_string()];
-            // Whoever guards a tool must have had the chance to.
+            // Fail closed: an extension that guards tools must have seen this call.
             match self
                 .inner
-                .dispatch::<Gate>("toolCall", "tool_call", arguments)
+                .dispatch::<ToolCallAnswer>("toolCall", "tool_call", arguments)
                 .await
             {
                 Ok(gate) if !gate.block => ToolGate::Run(gate.input),
@@ -386,7 +388,7 @@ impl Hooks for Extensions {
 
     fn caught_up(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            // Everything sent to the engine is taken up in order.
+            // JavaScript handles messages in order, so the answer to this one means that all earlier ones are handled.
             let nothing = json!({"type": "pinion:caught_up"});
             self.inner
                 .observe_event("pinion:caught_up", nothing.to_string())

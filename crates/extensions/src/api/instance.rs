@@ -1,4 +1,4 @@
-//! One instance of the extensions: what was loaded for one session, or since the last reload.
+//! One instance of the extensions: everything loaded for one session, or since the last reload.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,16 +10,15 @@ use super::loaded::Summary;
 use super::moments;
 use crate::Generation;
 
-/// One instance of the extensions.
 pub(super) struct Instance {
-    /// Counts from 1; JavaScript says it with every question.
+    /// Counts from 1. JavaScript sends it with every request.
     pub number: u64,
-    /// Where its JavaScript lives.
+    /// The generation that holds its JavaScript.
     pub generation: Generation,
     pub summary: Summary,
     listens: AtomicU64,
     registered: Mutex<Registered>,
-    /// How much work it does, and whether another one has taken its place.
+    /// The number of calls in progress, and whether another instance has replaced this one.
     use_count: Mutex<(usize, bool)>,
 }
 
@@ -54,19 +53,19 @@ impl Instance {
         instance
     }
 
-    /// A handler was added. Everything it needs is known from here on.
+    /// Records a new handler of `event`. Returns the moments that the instance now needs.
     pub fn listen(&self, event: &str) -> u64 {
         self.registered().events.insert(event.to_owned());
         let bits = moments::bits(event);
         self.listens.fetch_or(bits, Ordering::Relaxed) | bits
     }
 
-    /// The moments somebody needs.
+    /// Returns the moments that the handlers need.
     pub fn moments(&self) -> u64 {
         self.listens.load(Ordering::Relaxed)
     }
 
-    /// Whether anyone handles `event`.
+    /// Reports whether a handler for `event` exists.
     pub fn listens(&self, event: &str) -> bool {
         self.registered().events.contains(event)
     }
@@ -75,12 +74,11 @@ impl Instance {
         self.registered().commands = commands;
     }
 
-    /// The commands as `get_commands` lists them.
+    /// Returns the commands as `get_commands` lists them.
     pub fn commands(&self) -> Vec<Value> {
         self.registered().commands.clone()
     }
 
-    /// Whether there is a command of this name.
     pub fn has_command(&self, name: &str) -> bool {
         let registered = self.registered();
         registered
@@ -89,19 +87,19 @@ impl Instance {
             .any(|command| command["name"] == name)
     }
 
-    /// Work begins.
+    /// Counts the start of a call.
     pub fn enter(&self) {
         self.use_count().0 += 1;
     }
 
-    /// Work is over; whether nothing more is to come.
+    /// Counts the end of a call. Returns whether the instance can be closed.
     pub fn leave(&self) -> bool {
         let mut count = self.use_count();
         count.0 = count.0.saturating_sub(1);
         *count == (0, true)
     }
 
-    /// Another instance has taken its place; whether nothing more is to come.
+    /// Marks the instance as replaced. Returns whether it can be closed.
     pub fn retire(&self) -> bool {
         let mut count = self.use_count();
         count.1 = true;

@@ -1,4 +1,4 @@
-//! What loading gave: what every extension registered, and what went wrong.
+//! The result of loading: the registrations of every extension, and the problems.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,14 +6,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::tool::ToolCard;
+use super::tool::ToolDeclaration;
 
 /// An extension that could not be loaded.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct LoadProblem {
-    /// Its file.
     pub path: String,
-    /// Why.
+    /// The reason, for people.
     #[serde(rename = "error")]
     pub message: String,
 }
@@ -28,13 +27,13 @@ impl fmt::Display for LoadProblem {
     }
 }
 
-/// Why extensions could not be loaded; one line per problem.
+/// The reasons why extensions could not be loaded, one line per problem.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LoadFailure {
-    /// Some of them have problems.
+    /// Problems of single extensions.
     #[error("{}", lines(.0))]
     Problems(Vec<LoadProblem>),
-    /// None could be loaded: the JavaScript engine does not start.
+    /// The JavaScript engine does not start, so that no extension was loaded.
     #[error("Extensions cannot be run: {0}")]
     Engine(String),
 }
@@ -47,31 +46,29 @@ fn lines(problems: &[LoadProblem]) -> String {
 /// A command-line flag of an extension.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Flag {
-    /// Without the dashes.
+    /// The name without its dashes.
     pub name: String,
-    /// What it takes.
     #[serde(rename = "type", default)]
     pub kind: FlagKind,
-    /// For people.
+    /// Help text for people.
     #[serde(default)]
     pub description: Option<String>,
-    /// Its value when it is not given.
+    /// The value of the flag if the command line does not set it.
     #[serde(default)]
     pub default: Option<Value>,
 }
 
-/// What a flag takes.
+/// The type of a flag's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FlagKind {
-    /// Nothing: it is there or not.
+    /// No value: the flag is present or absent.
     #[default]
     Boolean,
-    /// A text.
     String,
 }
 
-/// What one extension registers, for people.
+/// The registrations of one extension, for people.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
@@ -84,7 +81,7 @@ pub struct ExtensionReport {
     pub renderers: Vec<String>,
     pub providers: Vec<String>,
     pub events: Vec<String>,
-    /// The modules it imports, as far as they are known.
+    /// The modules it imports, as far as they can be determined.
     pub modules: Vec<String>,
     #[serde(serialize_with = "milliseconds", rename = "loadMilliseconds")]
     pub load_time: Duration,
@@ -94,13 +91,13 @@ fn milliseconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<
     serializer.serialize_f64((time.as_secs_f64() * 1_000_000.0).round() / 1_000.0)
 }
 
-/// What an extension registered, as JavaScript tells it.
+/// The registrations of one extension, as JavaScript reports them.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ExtensionCard {
+pub(super) struct ExtensionSummary {
     pub path: String,
     pub events: Vec<String>,
-    pub tools: Vec<ToolCard>,
+    pub tools: Vec<ToolDeclaration>,
     commands: Vec<String>,
     pub flags: Vec<Flag>,
     shortcuts: Vec<String>,
@@ -112,19 +109,19 @@ pub(super) struct ExtensionCard {
     modules: Vec<String>,
 }
 
-/// What loading gave, as JavaScript tells it.
+/// The result of loading, as JavaScript reports it.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(super) struct Summary {
     #[serde(default)]
     pub problems: Vec<LoadProblem>,
     #[serde(default)]
-    pub extensions: Vec<ExtensionCard>,
+    pub extensions: Vec<ExtensionSummary>,
     #[serde(default)]
     pub commands: Vec<Value>,
 }
 
 impl Summary {
-    /// Whether any extension brings providers along.
+    /// Reports whether any extension registers a provider.
     pub fn has_providers(&self) -> bool {
         self.extensions
             .iter()
@@ -132,7 +129,7 @@ impl Summary {
     }
 }
 
-impl ExtensionCard {
+impl ExtensionSummary {
     fn report(&self) -> ExtensionReport {
         let renderers = self.message_renderers.iter().chain(&self.entry_renderers);
         ExtensionReport {
@@ -145,7 +142,7 @@ impl ExtensionCard {
             providers: self.providers.clone(),
             events: self.events.clone(),
             modules: self.modules.clone(),
-            load_time: crate::ops::span(self.load_time),
+            load_time: crate::ops::duration_from_millis(self.load_time),
         }
     }
 }
@@ -153,25 +150,24 @@ impl ExtensionCard {
 /// Extensions that were loaded and wait for their session.
 #[derive(Debug)]
 pub struct Loaded {
-    /// The extensions.
     pub extensions: super::Extensions,
     pub(super) summary: Summary,
 }
 
 impl Loaded {
-    /// The flags the command line may name.
+    /// Returns the flags that the command line may contain.
     pub fn flags(&self) -> Vec<Flag> {
         let cards = self.summary.extensions.iter();
         cards.flat_map(|card| card.flags.clone()).collect()
     }
 
-    /// What every extension registers.
+    /// Returns the registrations of every extension.
     pub fn report(&self) -> Vec<ExtensionReport> {
         let cards = self.summary.extensions.iter();
-        cards.map(ExtensionCard::report).collect()
+        cards.map(ExtensionSummary::report).collect()
     }
 
-    /// What went wrong and was passed over; only where problems are tolerated.
+    /// Returns the problems that were tolerated.
     pub fn problems(&self) -> &[LoadProblem] {
         &self.summary.problems
     }

@@ -20,7 +20,7 @@ impl Inner {
         models.iter().map(|model| json!(**model)).collect()
     }
 
-    /// The model that `{provider, id}` names.
+    /// Returns the model that `{provider, id}` names.
     pub(super) fn model(&self, reference: &Value) -> Option<Arc<Model>> {
         let provider = reference["provider"].as_str()?;
         self.options
@@ -28,7 +28,7 @@ impl Inner {
             .find_model(provider, reference["id"].as_str()?)
     }
 
-    /// `{ok, apiKey?, headers?}` or `{ok, error}`.
+    /// Returns `{ok, apiKey?, headers?}` or `{ok, error}`.
     pub(super) async fn access(&self, arguments: &[Value]) -> Value {
         let reference = value(arguments, 0);
         let Some(model) = self.model(reference) else {
@@ -36,7 +36,7 @@ impl Inner {
             return json!({"ok": false, "error": format!("No API key found for \"{provider}\"")});
         };
         match self.options.services.access(&model).await {
-            // A provider nobody set up needs a key, as far as anyone can tell; that is no error.
+            // A provider without configured credentials is treated as one that needs no key; that is not an error.
             Err(_) if !self.options.services.has_credentials(&model.provider) => {
                 json!({"ok": true})
             }
@@ -59,7 +59,7 @@ impl Inner {
         }
     }
 
-    /// The key of a provider, if it has one.
+    /// Returns the key of a provider, if it has one.
     pub(super) async fn provider_key(&self, arguments: &[Value]) -> Value {
         let provider = text(arguments, 0);
         let models = self.options.services.all_models();
@@ -71,7 +71,7 @@ impl Inner {
         key.map_or(Value::Null, |key| key.expose_secret().into())
     }
 
-    /// Whether the model could be chosen: it is not without credentials.
+    /// Switches the session to a model. Returns false if the model has no credentials.
     pub(super) async fn choose_model(&self, arguments: &[Value]) -> Result<Value, String> {
         let reference = value(arguments, 0);
         let member = |name: &str| reference[name].as_str().unwrap_or_default().to_owned();

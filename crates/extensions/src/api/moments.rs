@@ -1,11 +1,11 @@
-//! Which events of extensions happen at which moments of a session.
+//! Maps the events of extensions to moments of a session.
 
 use pinion_agent::Moment;
 
-/// The moments that must be told for a handler of `event` to be called.
+/// Returns the moments that the engine must report so that handlers of `event` run.
 ///
-/// Some events need more than their own moment: turns are counted from the start of a run, and
-/// an answer that grows is known from its beginning.
+/// Some events need more than their own moment: turns are counted from the start of a run, and a streamed answer is
+/// assembled from its start.
 pub(super) fn moments(event: &str) -> &'static [Moment] {
     match event {
         "agent_start" => &[Moment::AgentStart],
@@ -36,12 +36,12 @@ pub(super) fn moments(event: &str) -> &'static [Moment] {
     }
 }
 
-/// One bit per moment.
+/// Returns the bit of a moment.
 pub(super) fn bit(moment: Moment) -> u64 {
     1 << moment as u32
 }
 
-/// The bits of everything a handler of `event` needs.
+/// Returns the bits of all moments that a handler of `event` needs.
 pub(super) fn bits(event: &str) -> u64 {
     let moments = moments(event).iter();
     moments.fold(0, |bits, moment| bits | bit(*moment))

@@ -1,43 +1,43 @@
-//! How extensions are run.
+//! Settings for running extensions.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::dialogs::RecordSink;
-use super::held::RoomCheck;
+use super::held_records::RoomCheck;
 use crate::{ScriptOptions, Services};
 
-/// How prompts reach the program: the `source` of `input`.
+/// The origin of prompts: the `source` of `input`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum InputSource {
-    /// From a client, over the protocol.
+    /// A client, over the protocol.
     Rpc,
-    /// From the command line or the terminal.
+    /// The command line or the terminal.
     #[default]
     Interactive,
 }
 
-/// How extensions are run.
+/// Settings for running extensions.
 pub struct Options {
-    /// Whether there is a client that can be asked.
+    /// A client is present that can answer dialogs.
     pub has_ui: bool,
-    /// How prompts reach the program.
+    /// The origin of prompts.
     pub source: InputSource,
-    /// Whether what pi does is done exactly, also where it helps nobody.
+    /// Match pi exactly, even where its behaviour has no benefit.
     pub strict: bool,
-    /// Whether extensions that cannot be loaded are passed over.
+    /// Skip extensions that cannot be loaded instead of failing.
     pub lenient: bool,
-    /// How long a handler may take without asking the user.
-    pub patience: Duration,
-    /// The theme that settings name.
+    /// Time that a handler may run; time spent waiting for the user does not count.
+    pub handler_timeout: Duration,
+    /// The name of the theme in the settings.
     pub theme: Option<String>,
-    /// How the engine is set up; what it may ask of the program is put in here.
+    /// Settings of the engine. Its bridge and services are filled in by [`crate::Extensions`].
     pub script: ScriptOptions,
-    /// What extensions may ask of the program.
+    /// The parts of the program that extensions may use.
     pub services: Arc<dyn Services>,
-    /// Takes records for the client.
+    /// Accepts records for the client.
     pub records: RecordSink,
-    /// Whether the client has room for more records.
+    /// Reports whether the client has room for more records.
     pub has_room: RoomCheck,
 }
 
@@ -48,7 +48,7 @@ impl Default for Options {
             source: InputSource::default(),
             strict: true,
             lenient: false,
-            patience: Duration::from_secs(5 * 60),
+            handler_timeout: Duration::from_secs(5 * 60),
             theme: None,
             script: ScriptOptions::default(),
             services: Arc::new(crate::NoServices),
@@ -64,7 +64,7 @@ impl std::fmt::Debug for Options {
             .field("has_ui", &self.has_ui)
             .field("strict", &self.strict)
             .field("lenient", &self.lenient)
-            .field("patience", &self.patience)
+            .field("patience", &self.handler_timeout)
             .finish_non_exhaustive()
     }
 }

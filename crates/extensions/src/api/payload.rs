@@ -1,4 +1,4 @@
-//! Between what the engine says and what handlers see.
+//! Conversions between the engine's values and the JSON that handlers see.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use pinion_message::{Block, Message, now_millis};
 use pinion_tools::ToolOutput;
 use serde_json::{Map, Value, json};
 
-/// A tool's output as handlers and clients see it.
+/// Converts a tool's output to the form that handlers and clients see.
 pub(super) fn output_value(output: &ToolOutput) -> Value {
     let mut value = Map::new();
     value.insert("content".into(), json!(output.content));
@@ -22,7 +22,7 @@ pub(super) fn output_value(output: &ToolOutput) -> Value {
     Value::Object(value)
 }
 
-/// What an extension gave as a tool's output. What no model could be shown is left out.
+/// Converts an extension's value to a tool's output. Content that cannot be sent to a model is left out.
 pub(super) fn output_from(value: &Value) -> ToolOutput {
     ToolOutput {
         content: blocks_from(&value["content"]),
@@ -31,7 +31,7 @@ pub(super) fn output_from(value: &Value) -> ToolOutput {
     }
 }
 
-/// The blocks in `value`; a text is one block.
+/// Returns the blocks in `value`; a string becomes one block.
 pub(super) fn blocks_from(value: &Value) -> Vec<Block> {
     match value {
         Value::String(text) => vec![Block::text(text.clone())],
@@ -45,7 +45,7 @@ pub(super) fn blocks_from(value: &Value) -> Vec<Block> {
     }
 }
 
-/// `images` as handlers see them: nothing when there are none.
+/// Converts `images` to the form that handlers see; null if there are none.
 pub(super) fn images_value(images: &[Block]) -> Value {
     if images.is_empty() {
         Value::Null
@@ -54,7 +54,7 @@ pub(super) fn images_value(images: &[Block]) -> Value {
     }
 }
 
-/// An event of a run, for those that are told as they are.
+/// Converts an event of a run that handlers receive unchanged; `None` for other events.
 pub(super) fn event_value(event: &Event, turn: u64) -> Option<Value> {
     Some(match event {
         Event::AgentStart => json!({"type": "agent_start"}),
@@ -106,7 +106,7 @@ fn message_values(messages: &[Arc<Message>]) -> Vec<&Message> {
     messages.iter().map(|message| &**message).collect()
 }
 
-/// The question before a session is replaced.
+/// Returns the event that handlers receive before a session is replaced.
 pub(super) fn replacement_question(change: &Replacement) -> Value {
     match change {
         Replacement::New => json!({"type": "session_before_switch", "reason": "new"}),
@@ -126,7 +126,7 @@ pub(super) fn replacement_question(change: &Replacement) -> Value {
     }
 }
 
-/// Why a session is left and another one begins.
+/// Returns the reason why one session is replaced by another.
 pub(super) fn replacement_reason(change: &Replacement) -> &'static str {
     match change {
         Replacement::New => "new",
@@ -135,7 +135,7 @@ pub(super) fn replacement_reason(change: &Replacement) -> &'static str {
     }
 }
 
-/// An event with a reason and perhaps a session file.
+/// Returns an event with a reason and an optional session file.
 pub(super) fn session_event(name: &str, reason: &str, member: &str, file: Option<&Path>) -> Value {
     let mut event = json!({"type": name, "reason": reason});
     if let Some(file) = file {
@@ -144,7 +144,7 @@ pub(super) fn session_event(name: &str, reason: &str, member: &str, file: Option
     event
 }
 
-/// The question before the conversation is summarised.
+/// Returns the event that handlers receive before a compaction.
 pub(super) fn compaction_question(plan: &CompactionPlan) -> Value {
     let mut preparation = json!({
         "firstKeptEntryId": plan.first_kept_entry_id,
@@ -169,7 +169,7 @@ pub(super) fn compaction_question(plan: &CompactionPlan) -> Value {
     question
 }
 
-/// The question before another place of the tree is gone to.
+/// Returns the event that handlers receive before the session moves to another entry of its tree.
 pub(super) fn navigation_question(plan: &NavigationPlan) -> Value {
     let navigation = &plan.navigation;
     let mut preparation = json!({

@@ -1,4 +1,4 @@
-//! Providers that extensions bring along and answer for themselves.
+//! Providers that extensions register and whose requests they answer themselves.
 
 use std::collections::HashMap;
 use std::io;
@@ -19,7 +19,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use super::bridge::{text, value};
 use super::extensions::Inner;
 
-static NEXT: AtomicU64 = AtomicU64::new(1);
+static NEXT_REQUEST: AtomicU64 = AtomicU64::new(1);
 
 /// Bytes of events that may wait until the run reads them. The extension waits before it adds more; a single larger
 /// event waits alone.
@@ -64,9 +64,10 @@ impl AnswerSender {
     fn push(&self, event: StreamEvent) -> Pushed {
         let share = Arc::clone(&self.room).try_acquire_many_owned(share_of(&event));
         let Ok(share) = share else {
-            return match self.events.is_closed() {
-                true => Pushed::Closed,
-                false => Pushed::Full,
+            return if self.events.is_closed() {
+                Pushed::Closed
+            } else {
+                Pushed::Full
             };
         };
         // Every event has a share, so the channel has a place for it.
@@ -87,8 +88,8 @@ impl AnswerSender {
         }
     }
 
-    /// Waits until all that was pushed is read, or nobody reads any more. Waiting for all of it, and not for one
-    /// event, makes room for an event of any size.
+    /// AwaitCache until all pushed events are read or the reader is gone. Waiting for all of them, and not for one event,
+    /// makes room for an event of any size.
     async fn read(&self) {
         // Dropped at once: only the wait counts. The semaphore is never closed.
         drop(self.room.acquire_many(WAITING_BYTES).await);
@@ -129,7 +130,7 @@ fn json_bytes(value: &impl Serialize) -> usize {
     }
 }
 
-/// The answers that extensions are giving, by request. What is not read yet is limited for each.
+/// The answers that extensions are streaming, by request. Unread events are limited for each.
 #[derive(Default)]
 pub(super) struct OpenStreams(Mutex<HashMap<u64, AnswerSender>>);
 
@@ -158,7 +159,7 @@ impl OpenStreams {
         pushed
     }
 
-    /// Waits until an answer has room for its next event, or has ended.
+    /// AwaitCache until an answer has room for its next event, or has ended.
     pub async fn room(&self, request: u64) {
         let sender = self.open().get(&request).cloned();
         if let Some(sender) = sender {
@@ -167,7 +168,7 @@ impl OpenStreams {
     }
 }
 
-/// Asks an extension.
+/// A provider that forwards requests to an extension.
 struct ScriptProvider {
     inner: Weak<Inner>,
     number: u64,
@@ -175,7 +176,7 @@ struct ScriptProvider {
 }
 
 impl Inner {
-    /// Makes a provider known to the program.
+    /// Registers a provider with the program.
     pub(super) fn register_provider(
         self: &Arc<Self>,
         generation: u64,
@@ -196,7 +197,7 @@ impl Inner {
             .register_provider(name, config, answering)
     }
 
-    /// Runs one request in JavaScript. Whatever happens, its stream ends.
+    /// Runs one request in JavaScript. Its stream always ends, also after a failure.
     async fn run_stream(self: Arc<Self>, id: u64, number: u64, name: String, request: Request) {
         let error = match self.instance(number) {
             None => "The extension is gone.".to_owned(),
@@ -241,7 +242,7 @@ impl Provider for ScriptProvider {
             let end = StreamEvent::End(failure(&request, "The extension is gone.".to_owned()));
             return futures_util::stream::iter([end]).boxed();
         };
-        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let id = NEXT_REQUEST.fetch_add(1, Ordering::Relaxed);
         let (sender, receiver) = AnswerSender::new();
         inner.streams.open().insert(id, sender);
         let runtime = inner.runtime.clone();
@@ -309,7 +310,7 @@ fn failure(request: &Request, error: String) -> AssistantMessage {
     }
 }
 
-/// An event of an extension's stream as the engine knows it.
+/// Converts an event of an extension's stream to the engine's form.
 fn stream_event(event: &Value) -> Option<StreamEvent> {
     let name = event["type"].as_str()?;
     let message =
@@ -324,7 +325,7 @@ fn stream_event(event: &Value) -> Option<StreamEvent> {
     let block = || serde_json::from_value::<Block>(event["partial"]["content"][index].clone()).ok();
     let (kind, step) = name.rsplit_once('_')?;
     match step {
-        // Who streams may be ahead of who listens: `partial` can be more than the beginning.
+        // The extension may have streamed further than the reader has read, so `partial` can hold more than the start.
         "start" => Some(StreamEvent::BlockStart {
             index,
             block: match kind {

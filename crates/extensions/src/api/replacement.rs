@@ -1,4 +1,4 @@
-//! From one session to another, and from one instance of the extensions to the next.
+//! The change from one session to another, and from one instance of the extensions to the next.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -12,17 +12,17 @@ use pinion_agent::{
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use super::actions::words;
+use super::actions::error_message;
 use super::bridge::value;
 use super::extensions::{Bus, Inner};
 use super::instance::Instance;
 use super::payload;
 use crate::Contribution;
 
-/// Extensions that use up their memory twice within this time are not loaded a third time.
+/// Extensions that run out of memory twice within this time are not loaded a third time.
 const RESTART_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Compactions that extensions asked for and have not heard of yet.
+/// Compactions that extensions requested and whose results they have not received.
 #[derive(Default)]
 pub(super) struct Compactions {
     open: HashMap<u64, oneshot::Receiver<Result<Answer, EngineError>>>,
@@ -30,15 +30,15 @@ pub(super) struct Compactions {
 }
 
 impl Inner {
-    /// Asks for a compaction at once, so that it has begun before whoever asked is answered; the
-    /// number it is known by.
+    /// Submits a compaction before the request is answered, so that the compaction has begun when the extension
+    /// continues. Returns its number.
     pub(super) fn start_compaction(&self, instructions: &Value) -> Result<Value, String> {
         let instructions = instructions.as_str().map(str::to_owned);
         let (sender, answer) = oneshot::channel();
         let reply = Reply::new(move |result| drop(sender.send(result)));
         let desk = self.desk().ok_or("The session has not begun.")?;
         desk.submit(Command::Compact { instructions }, reply)
-            .map_err(words)?;
+            .map_err(error_message)?;
         let mut compactions = self.compactions();
         compactions.count += 1;
         let number = compactions.count;
@@ -53,7 +53,7 @@ impl Inner {
         match answer.await {
             Ok(Ok(Answer::Compacted(result))) => Ok(json!(*result)),
             Ok(Ok(_)) => Ok(Value::Null),
-            Ok(Err(error)) => Err(words(error)),
+            Ok(Err(error)) => Err(error_message(error)),
             Err(_) => Err("The session is over.".to_owned()),
         }
     }
@@ -64,7 +64,7 @@ impl Inner {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers what takes its time.
+    /// Answers requests that take time.
     pub(super) async fn answer_later(
         self: &Arc<Self>,
         generation: u64,
@@ -117,7 +117,7 @@ impl Inner {
                 };
                 self.replace(&desk, command).await
             }
-            "sendMessage" | "sendUserMessage" => self.say_and_wait(&desk, method, arguments).await,
+            "sendMessage" | "sendUserMessage" => self.send_and_wait(&desk, method, arguments).await,
             "navigateTree" => navigate(&desk, options).await,
             "reload" => {
                 self.reload(&desk).await?;
@@ -127,7 +127,7 @@ impl Inner {
         }
     }
 
-    /// Lets the instance that asked for a session prepare it.
+    /// Returns a callback with which the requesting instance prepares the new session.
     fn setup(self: &Arc<Self>, generation: u64, number: &Value) -> Option<Preparation> {
         let number = number.as_u64()?;
         let instance = self.instance(generation)?;
@@ -147,7 +147,7 @@ impl Inner {
     }
 
     async fn replace(&self, desk: &SessionApi, command: Command) -> Result<Value, String> {
-        let cancelled = match desk.ask(command).await.map_err(words)? {
+        let cancelled = match desk.ask(command).await.map_err(error_message)? {
             Answer::Cancelled(cancelled) | Answer::Forked { cancelled, .. } => cancelled,
             _ => false,
         };
@@ -155,7 +155,7 @@ impl Inner {
         Ok(json!({"cancelled": cancelled, "generation": number}))
     }
 
-    /// Loads everything anew for the session that took the place of another.
+    /// Loads extensions again for a session that replaced another one.
     pub(super) async fn enter_session(
         self: &Arc<Self>,
         change: &Replacement,
@@ -180,12 +180,12 @@ impl Inner {
                 .await;
         }
         if !self.options.strict {
-            self.tell_of_switch(change, previous).await;
+            self.announce_switch(change, previous).await;
         }
     }
 
-    /// Older extensions stay with their session and are told that it changed.
-    async fn tell_of_switch(self: &Arc<Self>, change: &Replacement, previous: Option<PathBuf>) {
+    /// Sends the events with which older versions of the API report a changed session.
+    async fn announce_switch(self: &Arc<Self>, change: &Replacement, previous: Option<PathBuf>) {
         let (name, reason) = match change {
             Replacement::New => ("session_switch", "new"),
             Replacement::Resume { .. } => ("session_switch", "resume"),
@@ -198,7 +198,7 @@ impl Inner {
         }
     }
 
-    /// Reads everything again for the session there is.
+    /// Reloads settings, resources and extensions for the current session.
     async fn reload(self: &Arc<Self>, desk: &SessionApi) -> Result<(), String> {
         let event = json!({"type": "session_shutdown", "reason": "reload"});
         if self.listens("session_shutdown") {
@@ -206,14 +206,14 @@ impl Inner {
                 .await;
         }
         self.options.services.reload();
-        self.load_again(desk, Bus::Kept).await
+        self.load_again(desk, Bus::Inherited).await
     }
 
-    /// Loads extensions again after they had no memory left, unless they had just been: until they are loaded, tools
-    /// that they guard do not run and their commands fail.
+    /// Reloads extensions that ran out of memory, unless that happened recently. Until they are loaded, the tools that
+    /// they guard do not run and their commands fail.
     pub(super) async fn restart(self: &Arc<Self>, reason: String) {
         let before = self
-            .restarted
+            .last_restart
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .replace(Instant::now());
@@ -227,7 +227,7 @@ impl Inner {
             "memory",
             format!("{reason}. They are loaded again."),
         );
-        // A failure was reported.
+        // `load_again` has reported a failure.
         let _ = self.load_again(&desk, Bus::New).await;
     }
 
@@ -248,13 +248,13 @@ impl Inner {
                 names.push(name);
             }
         }
-        desk.set_active_tools(&names).map_err(words)?;
+        desk.set_active_tools(&names).map_err(error_message)?;
         self.begin_instance(&instance, json!({"reason": "reload"}), "reload")
             .await;
         Ok(())
     }
 
-    /// Puts a new instance in the place of the current one. With a new bus the old one is stale.
+    /// Replaces the current instance by a new one. With a new bus the old instance becomes stale.
     async fn renew(self: &Arc<Self>, bus: Bus) -> Option<Arc<Instance>> {
         let old = self.current();
         let instance = match self.load_instance(bus).await {
@@ -270,7 +270,7 @@ impl Inner {
         self.start_instance(&instance).await;
         self.make_current(&instance);
         if let Some(desk) = self.desk() {
-            // The session may be gone; then nobody needs its tools.
+            // An error means that the session has ended; then its tools are not needed.
             let _ = desk.reset_tools(self.tools_of(&instance), None);
         }
         if let Some(old) = old.filter(|old| old.retire()) {
@@ -279,7 +279,7 @@ impl Inner {
         Some(instance)
     }
 
-    /// Tells everyone that the session begins, and asks for what they bring along.
+    /// Announces the start of the session to all extensions and collects their resources.
     pub(super) async fn begin_instance(
         self: &Arc<Self>,
         instance: &Arc<Instance>,
@@ -314,7 +314,7 @@ impl Inner {
         let prompts = contributions(&found["promptPaths"]);
         self.options.services.add_resources(skills, prompts);
         if let Some(desk) = self.desk() {
-            // The session may be gone; then nobody reads its prompt.
+            // An error means that the session has ended; then its prompt is not needed.
             let _ = desk.refresh_prompt();
         }
     }
@@ -346,7 +346,7 @@ async fn navigate(desk: &SessionApi, options: &Value) -> Result<Value, String> {
     let answer = desk
         .ask(Command::Navigate(navigation))
         .await
-        .map_err(words)?;
+        .map_err(error_message)?;
     let cancelled = matches!(
         answer,
         Answer::Navigated {

@@ -5,13 +5,13 @@ use pinion_message::{Message, ThinkingLevel};
 use pinion_session::{Entry, Store};
 use serde_json::{Map, Value, json};
 
-use super::actions::words;
+use super::actions::error_message;
 use super::bridge::{text, value};
 use super::extensions::Inner;
 
 impl Inner {
-    /// Answers a question about the session file.
-    pub(super) fn look_at_session(
+    /// Answers a query about the session file.
+    pub(super) fn query_session(
         &self,
         desk: &SessionApi,
         arguments: &[Value],
@@ -21,36 +21,33 @@ impl Inner {
             return Ok(Some(context(desk)));
         }
         let which = value(arguments, 1).as_str();
-        desk.read(|store| look(store, what, which)).map_err(words)
+        desk.read(|store| query(store, what, which))
+            .map_err(error_message)
     }
 
-    /// Adds to the session file; the id of the entry where there is one.
-    pub(super) fn append(
-        &self,
-        desk: &SessionApi,
-        arguments: &[Value],
-    ) -> Result<Option<Value>, String> {
+    /// Appends to the session file. Returns the id of the new entry if there is one.
+    pub(super) fn append(&self, desk: &SessionApi, arguments: &[Value]) -> Result<Option<Value>, String> {
         match text(arguments, 0) {
             "custom" => {
                 let data = arguments.get(2).cloned();
                 let id = desk.append_custom(text(arguments, 1).to_owned(), data);
-                id.map(|id| Some(id.into())).map_err(words)
+                id.map(|id| Some(id.into())).map_err(error_message)
             }
             "message" => {
                 let message: Message = serde_json::from_value(value(arguments, 1).clone())
                     .map_err(|error| error.to_string())?;
-                let id = desk.append_message(message).map_err(words)?;
+                let id = desk.append_message(message).map_err(error_message)?;
                 Ok(Some(id.into()))
             }
             "name" => {
-                desk.set_name(text(arguments, 1)).map_err(words)?;
+                desk.set_name(text(arguments, 1)).map_err(error_message)?;
                 Ok(None)
             }
             "label" => {
                 let id = text(arguments, 1);
                 let known = desk
                     .read(|store| store.entry(id).is_some())
-                    .map_err(words)?;
+                    .map_err(error_message)?;
                 if !known {
                     return Err(format!("Entry {id} not found"));
                 }
@@ -58,14 +55,14 @@ impl Inner {
                     .as_str()
                     .filter(|label| !label.is_empty());
                 desk.set_label(id.to_owned(), label.map(str::to_owned))
-                    .map_err(words)?;
+                    .map_err(error_message)?;
                 Ok(None)
             }
             "level" => {
-                // Words that are no level mean none.
+                // A string that is not a thinking level turns thinking off.
                 let level = serde_json::from_value(value(arguments, 1).clone());
                 desk.set_thinking_level(level.unwrap_or(ThinkingLevel::Off))
-                    .map_err(words)?;
+                    .map_err(error_message)?;
                 Ok(None)
             }
             other => Err(format!("Unknown entry: {other}")),
@@ -73,7 +70,7 @@ impl Inner {
     }
 }
 
-fn look(store: &Store, what: &str, which: Option<&str>) -> Option<Value> {
+fn query(store: &Store, what: &str, which: Option<&str>) -> Option<Value> {
     match what {
         "cwd" => Some(store.cwd().display().to_string().into()),
         "directory" => Some(store.directory()?.display().to_string().into()),
@@ -104,7 +101,7 @@ fn values<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Value {
     entries.into_iter().filter_map(Entry::value).collect()
 }
 
-/// The conversation as the model will see it next, and who is asked.
+/// Returns the messages, the model and the thinking level of the next request.
 fn context(desk: &SessionApi) -> Value {
     let messages = desk.messages();
     let messages: Vec<&Message> = messages.iter().map(|message| &**message).collect();

@@ -1,8 +1,8 @@
-//! Which theme extensions paint with, and how many colours it has.
+//! Chooses the theme that extensions paint with and its number of colours.
 
 use serde_json::{Value, json};
 
-/// `{name, mode}`: the theme that settings name or the terminal suggests.
+/// Returns `{name, mode}`: the theme from the settings, or one that suits the terminal.
 pub(super) fn choose(named: Option<&str>, variable: impl Fn(&str) -> Option<String>) -> Value {
     let suggested = if has_light_background(&variable) {
         "light"
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn terminals_say_what_they_can() {
+    fn variables_of_the_terminal_choose_theme_and_colours() {
         let mode = |variables: &[(&str, &str)]| chosen(variables).1;
         assert_eq!(mode(&[("COLORTERM", "24bit")]), "truecolor");
         assert_eq!(mode(&[("TERM", "xterm")]), "truecolor");

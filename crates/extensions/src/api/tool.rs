@@ -1,4 +1,4 @@
-//! A tool that an extension brings along.
+//! A tool that an extension provides.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,13 +15,13 @@ use super::extensions::Inner;
 use super::payload;
 use super::work::Work;
 
-/// How long a call that was asked to end may take to do so.
-const GRACE: Duration = Duration::from_secs(10);
+/// Time that a cancelled call may take to end.
+const CANCEL_GRACE: Duration = Duration::from_secs(10);
 
 /// A tool as its extension describes it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ToolCard {
+pub(super) struct ToolDeclaration {
     pub name: String,
     #[serde(default)]
     description: String,
@@ -34,7 +34,7 @@ pub(super) struct ToolCard {
     sequential: bool,
     #[serde(default)]
     prepares: bool,
-    /// Its parameters were made with TypeBox.
+    /// The parameters were built with TypeBox.
     #[serde(default)]
     typebox: bool,
     #[serde(default)]
@@ -44,15 +44,15 @@ pub(super) struct ToolCard {
 /// A tool that runs in an extension.
 pub(super) struct ExtensionTool {
     inner: Arc<Inner>,
-    /// The instance it belongs to.
+    /// The instance that the tool belongs to.
     number: u64,
     spec: ToolSpec,
-    card: ToolCard,
+    declaration: ToolDeclaration,
 }
 
-/// What a call gave: the one or the other.
+/// The result of a call: exactly one of the members is set.
 #[derive(Deserialize)]
-struct Outcome {
+struct CallOutcome {
     #[serde(default)]
     output: Value,
     #[serde(default)]
@@ -60,8 +60,12 @@ struct Outcome {
 }
 
 impl ExtensionTool {
-    pub fn shared(inner: &Arc<Inner>, number: u64, mut card: ToolCard) -> Arc<dyn Tool> {
-        card.snippet = card
+    pub fn shared(
+        inner: &Arc<Inner>,
+        number: u64,
+        mut declaration: ToolDeclaration,
+    ) -> Arc<dyn Tool> {
+        declaration.snippet = declaration
             .snippet
             .as_deref()
             .map(one_line)
@@ -70,11 +74,11 @@ impl ExtensionTool {
             inner: Arc::clone(inner),
             number,
             spec: ToolSpec {
-                name: card.name.clone(),
-                description: std::mem::take(&mut card.description),
-                parameters: std::mem::take(&mut card.parameters),
+                name: declaration.name.clone(),
+                description: std::mem::take(&mut declaration.description),
+                parameters: std::mem::take(&mut declaration.parameters),
             },
-            card,
+            declaration,
         })
     }
 
@@ -91,7 +95,7 @@ fn one_line(text: &str) -> String {
 
 fn outcome(answer: Result<String, crate::ScriptError>) -> Result<Value, ToolError> {
     let answer = answer.map_err(|error| ToolError(error.to_string()))?;
-    let outcome: Outcome = pinion_jsonl::json::from_slice(answer.as_bytes())
+    let outcome: CallOutcome = pinion_jsonl::json::from_slice(answer.as_bytes())
         .map_err(|error| ToolError(error.to_string()))?;
     match outcome.error {
         Some(error) => Err(ToolError(error)),
@@ -105,7 +109,7 @@ impl Tool for ExtensionTool {
     }
 
     fn validate(&self, arguments: &Value) -> Result<Value, String> {
-        let null_text = if self.card.typebox {
+        let null_text = if self.declaration.typebox {
             NullText::Word
         } else {
             NullText::Empty
@@ -114,7 +118,7 @@ impl Tool for ExtensionTool {
     }
 
     fn prepare(&self, arguments: Value) -> BoxFuture<'_, Result<Value, ToolError>> {
-        if !self.card.prepares {
+        if !self.declaration.prepares {
             return Box::pin(std::future::ready(Ok(arguments)));
         }
         Box::pin(async move {
@@ -126,15 +130,15 @@ impl Tool for ExtensionTool {
     }
 
     fn snippet(&self) -> Option<&str> {
-        self.card.snippet.as_deref()
+        self.declaration.snippet.as_deref()
     }
 
     fn guidelines(&self) -> &[String] {
-        &self.card.guidelines
+        &self.declaration.guidelines
     }
 
     fn execution(&self) -> Execution {
-        if self.card.sequential {
+        if self.declaration.sequential {
             Execution::Sequential
         } else {
             Execution::Parallel
@@ -142,7 +146,7 @@ impl Tool for ExtensionTool {
     }
 
     fn source(&self) -> Option<Value> {
-        Some(self.card.source_info.clone())
+        Some(self.declaration.source_info.clone())
     }
 
     fn call<'a>(
@@ -162,7 +166,7 @@ impl Tool for ExtensionTool {
                 answer = &mut call => answer,
                 () = context.cancel.cancelled() => {
                     stop();
-                    match tokio::time::timeout(GRACE, call).await {
+                    match tokio::time::timeout(CANCEL_GRACE, call).await {
                         Ok(answer) => answer,
                         Err(_) => return Err(ToolError("Operation aborted".into())),
                     }

@@ -1,5 +1,5 @@
-//! Work that JavaScript does for the program: it has a number, it can be stopped, and it ends when nobody
-//! waits for it.
+//! Calls into JavaScript on behalf of the program. Each has a number, can be stopped, and is cancelled when its caller
+//! stops waiting.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,9 +13,9 @@ use super::extensions::Inner;
 use super::instance::Instance;
 use crate::ScriptError;
 
-static NEXT: AtomicU64 = AtomicU64::new(1);
+static NEXT_WORK: AtomicU64 = AtomicU64::new(1);
 
-/// Who is told of a call's progress, by the number of the work.
+/// The receivers of progress updates, by the number of the work.
 #[derive(Default)]
 pub(super) struct Updates(Mutex<HashMap<u64, UpdateSink>>);
 
@@ -29,18 +29,18 @@ impl Updates {
     }
 }
 
-/// A piece of work. Dropping it tells JavaScript that nobody waits any more, unless it is over.
+/// One call into JavaScript. Dropping it before it has finished notifies JavaScript that the result is not needed.
 pub(super) struct Work {
     inner: Arc<Inner>,
     instance: Arc<Instance>,
     pub number: u64,
-    over: bool,
+    finished: bool,
 }
 
 impl Work {
-    /// Work for which nobody waits: only its number is needed.
+    /// Returns a number for work whose result is not awaited.
     pub fn next_number() -> u64 {
-        NEXT.fetch_add(1, Ordering::Relaxed)
+        NEXT_WORK.fetch_add(1, Ordering::Relaxed)
     }
 
     pub fn new(inner: &Arc<Inner>, instance: &Arc<Instance>) -> Self {
@@ -49,17 +49,16 @@ impl Work {
             inner: Arc::clone(inner),
             instance: Arc::clone(instance),
             number: Self::next_number(),
-            over: false,
+            finished: false,
         }
     }
 
-    /// Tells `sink` of the progress.
+    /// Sends progress updates to `sink`.
     pub fn report_to(&self, sink: UpdateSink) {
         self.inner.updates.sinks().insert(self.number, sink);
     }
 
-    /// Calls a function of `js/api/main.js` with the number of the work and `arguments`, each
-    /// JSON text.
+    /// Calls a function of `js/api/main.js` with the number of the work and `arguments`, each of them JSON text.
     pub async fn call(
         &mut self,
         function: &str,
@@ -70,11 +69,11 @@ impl Work {
         let answer = script
             .call(self.instance.generation, function, arguments)
             .await;
-        self.over = true;
+        self.finished = true;
         answer
     }
 
-    /// Asks JavaScript to bring the work to an end.
+    /// Returns a function that asks JavaScript to end the work.
     pub fn stopper(&self) -> impl FnOnce() + use<> {
         let (inner, instance) = (Arc::clone(&self.inner), Arc::clone(&self.instance));
         let number = self.number;
@@ -85,7 +84,7 @@ impl Work {
 impl Drop for Work {
     fn drop(&mut self) {
         self.inner.updates.sinks().remove(&self.number);
-        if !self.over {
+        if !self.finished {
             let arguments = vec![self.number.to_string()];
             self.inner.post(&self.instance, "drop", arguments);
         }
@@ -116,7 +115,7 @@ impl Inner {
             .post(instance.generation, &function, arguments)
     }
 
-    /// Lets the current instance do something; failures of the engine itself are reported.
+    /// Calls the current instance. Failures of the engine itself are reported to the client.
     pub(super) async fn dispatch<T: DeserializeOwned + Default>(
         self: &Arc<Self>,
         function: &str,
@@ -133,7 +132,7 @@ impl Inner {
         {
             Ok(Ok(answer)) => return Ok(answer.unwrap_or_default()),
             Ok(Err(error)) => format!("unusable answer: {error}"),
-            // All calls of the engine fail with this at once; it is reported once for all.
+            // All calls fail with this error once the engine is exhausted; it is reported once for all of them.
             Err(ScriptError::Exhausted(failure)) => return Err(failure),
             Err(error) => error.to_string(),
         };
@@ -141,7 +140,7 @@ impl Inner {
         Err(failure)
     }
 
-    /// Tells everyone of an event that nobody can change.
+    /// Sends an event to all handlers; their answers are ignored.
     pub(super) async fn observe_event(self: &Arc<Self>, event: &str, payload: String) {
         // A failure of the engine has been reported.
         let _: Result<Value, String> = self.dispatch("observe", event, vec![payload]).await;

@@ -1,4 +1,4 @@
-//! `ops.api`: the way to the session extensions take part in.
+//! `ops.api`: the connection to the session that extensions are hooks of.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -8,16 +8,16 @@ use rquickjs::{Ctx, Exception, Object, Persistent, Result};
 
 use super::group;
 use crate::Bridge;
-use crate::script::Shared;
+use crate::script::Host;
 
 thread_local! {
-    /// The bus of the newest generation, for the next one to take over.
+    /// The bus of the newest generation, which the next one may take over.
     static BUS: RefCell<Option<Persistent<Object<'static>>>> = const { RefCell::new(None) };
 }
 
 const NO_SESSION: &str = "There is no session here.";
 
-pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, host: &Shared) -> Result<()> {
+pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, host: &Host) -> Result<()> {
     let api = group(ctx, ops, "api")?;
     let shared = host.clone();
     api.set(
@@ -57,20 +57,20 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, host: &Shared) -> 
     api.set(
         "keepBus",
         Func::from(|bus: Persistent<Object<'static>>| {
-            BUS.with(|kept| drop(kept.replace(Some(bus))));
+            BUS.with(|cell| drop(cell.replace(Some(bus))));
         }),
     )?;
     api.set(
         "keptBus",
         Func::from(|ctx: Ctx<'js>| {
-            let bus = BUS.with(|kept| kept.borrow().clone());
+            let bus = BUS.with(|cell| cell.borrow().clone());
             bus.map(|bus| bus.restore(&ctx)).transpose()
         }),
     )?;
     Ok(())
 }
 
-/// Lets go of everything that belongs to the engine of this thread.
+/// Releases everything that belongs to the engine of this thread.
 pub(crate) fn forget() {
     BUS.with(|bus| drop(bus.take()));
 }

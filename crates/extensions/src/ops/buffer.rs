@@ -1,4 +1,4 @@
-//! Text and bytes, for `Buffer`: the encodings that are slow in a script.
+//! Conversions between text and bytes for `Buffer`, for the encodings that are slow in a script.
 
 use base64::Engine;
 use base64::alphabet;
@@ -16,7 +16,7 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// Takes both alphabets, skips what is in neither, and ends at the padding.
+/// Accepts both alphabets, skips other characters, and ends at the padding.
 fn from_base64(text: &str) -> Vec<u8> {
     let mut symbols: Vec<u8> = text
         .bytes()
@@ -28,14 +28,14 @@ fn from_base64(text: &str) -> Vec<u8> {
             _ => byte.is_ascii_alphanumeric().then_some(byte),
         })
         .collect();
-    // A single symbol at the end stands for no byte.
+    // A single symbol at the end does not encode a byte.
     if symbols.len() % 4 == 1 {
         symbols.pop();
     }
     LENIENT.decode(symbols).unwrap_or_default()
 }
 
-/// Stops at the first pair that is not two digits.
+/// Decodes up to the first pair that is not two digits.
 fn from_hex(text: &str) -> Vec<u8> {
     let digit = |byte: u8| char::from(byte).to_digit(16);
     text.as_bytes()
@@ -73,7 +73,6 @@ fn decode(bytes: &[u8], encoding: &str) -> String {
     }
 }
 
-/// Adds the group `buffer`.
 pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>) -> rquickjs::Result<()> {
     let group = super::group(ctx, ops, "buffer")?;
     group.set("encode", Func::from(encode))?;
@@ -89,7 +88,7 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>) -> rquickjs::Resul
             with_bytes(&bytes, |bytes| std::str::from_utf8(bytes).is_ok())
         }),
     )?;
-    // -1 if it is not there.
+    // Returns -1 if the bytes are not found.
     group.set(
         "find",
         Func::from(

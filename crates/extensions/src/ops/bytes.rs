@@ -2,13 +2,13 @@
 
 use rquickjs::{Ctx, FromJs, IntoJs, TypedArray, Value};
 
-/// The largest piece of bytes that one operation hands to a script: a file, a random value, an unpacked archive.
+/// The most bytes that one operation passes to a script: a file, a random value, an unpacked archive.
 ///
-/// An operation holds the piece outside of the engine while it is made, where the engine's memory limit does not count.
-pub(crate) const LARGEST: usize = 256 << 20;
+/// An operation builds these bytes outside of the engine, where the engine's memory limit does not count.
+pub(crate) const MAX_BYTES: usize = 256 << 20;
 
-/// Owned bytes: a copy of what a script gave, or what a script gets a copy of. The copy is memory of the engine, so it
-/// counts against the limit of scripts.
+/// Owned bytes: a copy of a script's array, or the source of such a copy. The copy in the script is memory of the
+/// engine, so it counts against the limit of scripts.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Bytes(pub(crate) Vec<u8>);
 
@@ -25,7 +25,7 @@ impl<'js> IntoJs<'js> for Bytes {
     }
 }
 
-/// Looks at the bytes of `array` without copying them. A detached array is empty.
+/// Passes the bytes of `array` to `look` without copying them. A detached array is empty.
 #[allow(unsafe_code, reason = "the engine owns the memory that is looked at")]
 pub(crate) fn with_bytes<R>(array: &TypedArray<'_, u8>, look: impl FnOnce(&[u8]) -> R) -> R {
     // SAFETY: `look` has no access to the engine, so no script runs while the slice is alive.

@@ -1,4 +1,4 @@
-//! Child processes, for `node:child_process`. All are started through the guardian, so none outlives us.
+//! Child processes, for `node:child_process`. All are started through the guardian, so that none outlives pinion.
 
 mod run;
 mod spec;
@@ -18,16 +18,16 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio_util::sync::CancellationToken;
 
 use super::bytes::Bytes;
-use super::fault::Fault;
-use crate::script::Shared;
-use spec::{Spec, block_on};
+use super::syscall_error::SyscallError;
+use crate::script::Host;
+use spec::{ChildSpec, block_on};
 
-const PIECE: usize = 64 * 1024;
+const READ_SIZE: usize = 64 * 1024;
 
-/// One child that scripts may talk to.
+/// A child that scripts can communicate with.
 struct Child {
     pid: i32,
-    /// Taken by whoever waits for the end.
+    /// Taken by the operation that waits for the exit.
     running: RefCell<Option<Running>>,
     ended: Cell<bool>,
     stdin: tokio::sync::Mutex<Option<Sender>>,
@@ -36,7 +36,7 @@ struct Child {
 
 /// An end of a pipe that scripts read from.
 struct Output {
-    /// Absent while somebody reads, and after the end.
+    /// Absent during a read, and after the end.
     pipe: RefCell<Option<Receiver>>,
     closed: CancellationToken,
 }
@@ -49,12 +49,12 @@ impl Output {
         }
     }
 
-    /// The next piece; `None` at the end.
+    /// Returns the next bytes; `None` at the end.
     async fn read(&self) -> io::Result<Option<Vec<u8>>> {
         let Some(mut pipe) = self.pipe.take() else {
             return Ok(None);
         };
-        let mut piece = vec![0; PIECE];
+        let mut piece = vec![0; READ_SIZE];
         let count = tokio::select! {
             biased;
             () = self.closed.cancelled() => return Ok(None),
@@ -76,7 +76,7 @@ impl Output {
 
 type Children = Rc<RefCell<HashMap<u32, Rc<Child>>>>;
 
-/// The exit code and the signal, of which one is null.
+/// Returns the exit code and the signal, of which one is null.
 pub(super) fn ending(exit: Exit) -> (Option<i32>, Option<i32>) {
     match exit {
         Exit::Code(code) => (Some(code), None),
@@ -85,7 +85,7 @@ pub(super) fn ending(exit: Exit) -> (Option<i32>, Option<i32>) {
     }
 }
 
-/// Sends `signal` to a process, or to a group if `pid` is negative; 0 only asks whether it is there.
+/// Sends `signal` to a process, or to a group if `pid` is negative; signal 0 only checks that it exists.
 pub(super) fn send_signal(pid: i32, signal: i32) -> io::Result<()> {
     let signal = match signal {
         0 => None,
@@ -94,12 +94,7 @@ pub(super) fn send_signal(pid: i32, signal: i32) -> io::Result<()> {
     Ok(kill(Pid::from_raw(pid), signal)?)
 }
 
-/// Adds the group `child`.
-pub(crate) fn install<'js>(
-    ctx: &Ctx<'js>,
-    ops: &Object<'js>,
-    host: &Shared,
-) -> rquickjs::Result<()> {
+pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, host: &Host) -> rquickjs::Result<()> {
     let group = super::group(ctx, ops, "child")?;
     let children = Children::default();
     let next = Cell::new(1_u32);
@@ -109,10 +104,13 @@ pub(crate) fn install<'js>(
     group.set(
         "spawn",
         Func::from(move |ctx: Ctx<'js>, spec: String| {
-            let spec = Spec::parse(&spec).map_err(|fault| fault.throw(&ctx))?;
+            let spec =
+                ChildSpec::parse(&spec).map_err(|syscall_error| syscall_error.throw(&ctx))?;
             let call = format!("spawn {}", spec.file);
-            let fail = |error: io::Error| Fault::new(error, call.as_str()).throw(&ctx);
-            let (launch, pipes) = spec.prepare().map_err(|fault| fault.throw(&ctx))?;
+            let fail = |error: io::Error| SyscallError::new(error, call.as_str()).throw(&ctx);
+            let (launch, pipes) = spec
+                .prepare()
+                .map_err(|syscall_error| syscall_error.throw(&ctx))?;
             let running = block_on(pinion_process::launch(launch)).map_err(fail)?;
             let pid = running.pid();
             let (stdin, stdout, stderr) = pipes.open().map_err(fail)?;
@@ -143,7 +141,7 @@ pub(crate) fn install<'js>(
                 let Some(mut running) = child.running.take() else {
                     return (None, None).into_list();
                 };
-                // Nobody is left to hear of a child whose generation is over, so it ends too.
+                // When the generation ends, no script waits for the child any more, so it ends too.
                 let exit = tokio::select! {
                     biased;
                     exit = running.wait() => exit,
@@ -167,7 +165,7 @@ pub(crate) fn install<'js>(
                 };
                 match output.read().await {
                     Ok(piece) => Ok(piece.map(Bytes)),
-                    Err(error) => Err(Fault::new(error, "read").throw(&ctx)),
+                    Err(error) => Err(SyscallError::new(error, "read").throw(&ctx)),
                 }
             }
         })),
@@ -179,7 +177,8 @@ pub(crate) fn install<'js>(
         Func::from(Async(move |ctx: Ctx<'js>, id: u32, bytes: Bytes| {
             let child = table.borrow().get(&id).cloned();
             async move {
-                let closed = || Fault::new(io::Error::from_raw_os_error(libc::EPIPE), "write");
+                let closed =
+                    || SyscallError::new(io::Error::from_raw_os_error(libc::EPIPE), "write");
                 let Some(child) = child else {
                     return Err(closed().throw(&ctx));
                 };
@@ -188,7 +187,7 @@ pub(crate) fn install<'js>(
                     return Err(closed().throw(&ctx));
                 };
                 let written = pipe.write_all(&bytes.0).await;
-                written.map_err(|error| Fault::new(error, "write").throw(&ctx))
+                written.map_err(|error| SyscallError::new(error, "write").throw(&ctx))
             }
         })),
     )?;
@@ -228,7 +227,7 @@ pub(crate) fn install<'js>(
             match send_signal(child.pid, signal) {
                 Ok(()) => Ok(true),
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(false),
-                Err(error) => Err(Fault::new(error, "kill").throw(&ctx)),
+                Err(error) => Err(SyscallError::new(error, "kill").throw(&ctx)),
             }
         }),
     )?;
@@ -246,21 +245,23 @@ pub(crate) fn install<'js>(
         "runSync",
         Func::from(
             move |ctx: Ctx<'js>, spec: String, input: Opt<Option<Bytes>>| {
-                let spec = Spec::parse(&spec).map_err(|fault| fault.throw(&ctx))?;
+                let spec =
+                    ChildSpec::parse(&spec).map_err(|syscall_error| syscall_error.throw(&ctx))?;
                 let call = format!("spawnSync {}", spec.file);
                 let input = input.0.flatten().map(|input| input.0);
-                let finished = run::to_the_end(spec, input, host.time_left());
+                let finished = run::run_to_completion(spec, input, host.time_left());
                 host.waited();
-                let finished = finished.map_err(|error| Fault::new(error, call).throw(&ctx))?;
-                let told = Object::new(ctx.clone())?;
+                let finished =
+                    finished.map_err(|error| SyscallError::new(error, call).throw(&ctx))?;
+                let result = Object::new(ctx.clone())?;
                 let (status, signal) = ending(finished.exit);
-                told.set("pid", finished.pid)?;
-                told.set("status", status)?;
-                told.set("signal", signal)?;
-                told.set("stdout", finished.outputs.0.map(Bytes))?;
-                told.set("stderr", finished.outputs.1.map(Bytes))?;
-                told.set("cut", finished.cut)?;
-                rquickjs::Result::Ok(told)
+                result.set("pid", finished.pid)?;
+                result.set("status", status)?;
+                result.set("signal", signal)?;
+                result.set("stdout", finished.outputs.0.map(Bytes))?;
+                result.set("stderr", finished.outputs.1.map(Bytes))?;
+                result.set("cut", finished.killed_for)?;
+                rquickjs::Result::Ok(result)
             },
         ),
     )

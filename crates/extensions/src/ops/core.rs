@@ -1,4 +1,4 @@
-//! `ops.core`: what the globals themselves stand on.
+//! `ops.core`: the operations that the globals need.
 
 use std::io::Write as _;
 use std::time::Instant;
@@ -6,10 +6,10 @@ use std::time::Instant;
 use rquickjs::prelude::{Async, Func};
 use rquickjs::{Ctx, Exception, Function, Object, Persistent, Result, Value};
 
-use super::{group, span};
-use crate::script::{ScriptError, Shared, UncaughtKind, describe, import_now};
+use super::{duration_from_millis, group};
+use crate::script::{Host, ScriptError, UncaughtKind, describe, import_now};
 
-pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, host: &Shared) -> Result<()> {
+pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, host: &Host) -> Result<()> {
     let core = group(ctx, ops, "core")?;
     core.set("stderr", Func::from(stderr))?;
     core.set("load", Func::from(load))?;
@@ -45,13 +45,13 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, host: &Shared) -> 
     Ok(())
 }
 
-/// Words for people: never on standard output, which belongs to the protocol.
+/// Writes text for people to standard error. Standard output belongs to the protocol.
 fn stderr(text: String) {
-    // Nobody to tell when even this fails.
+    // A failure of standard error cannot be reported anywhere.
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-/// The namespace of a built-in module, now.
+/// Loads a built-in module synchronously and returns its namespace.
 fn load<'js>(ctx: Ctx<'js>, name: String) -> Result<Object<'js>> {
     if !name.starts_with("pinion:") {
         return Err(Exception::throw_type(&ctx, "Not a module of the host"));
@@ -59,7 +59,7 @@ fn load<'js>(ctx: Ctx<'js>, name: String) -> Result<Object<'js>> {
     import_now(&ctx, &name)
 }
 
-/// What a thrown value says, in the words that leave the engine.
+/// Returns the message of a thrown value, in the form that leaves the engine.
 fn message<'js>(ctx: Ctx<'js>, value: Value<'js>) -> String {
     match describe(&ctx, &value) {
         ScriptError::Thrown { message, .. } => message,
@@ -68,6 +68,6 @@ fn message<'js>(ctx: Ctx<'js>, value: Value<'js>) -> String {
 }
 
 async fn sleep(milliseconds: f64) -> Result<()> {
-    tokio::time::sleep(span(milliseconds)).await;
+    tokio::time::sleep(duration_from_millis(milliseconds)).await;
     Ok(())
 }

@@ -8,44 +8,44 @@ use hmac::{Mac, SimpleHmac};
 use rquickjs::prelude::{Async, Func};
 use rquickjs::{Ctx, Exception, Object, TypedArray};
 
-use super::bytes::{Bytes, LARGEST, with_bytes};
+use super::bytes::{Bytes, MAX_BYTES, with_bytes};
 
-/// Something that eats bytes and gives a digest; one per hash or key.
-trait Eater {
-    fn eat(&mut self, bytes: &[u8]);
+/// A digest that is computed piece by piece, with or without a key.
+trait IncrementalDigest {
+    fn update(&mut self, bytes: &[u8]);
     fn digest(&mut self) -> Vec<u8>;
-    fn copy(&self) -> Box<dyn Eater>;
+    fn copy(&self) -> Box<dyn IncrementalDigest>;
 }
 
 struct Plain(Box<dyn DynDigest>);
 
-impl Eater for Plain {
-    fn eat(&mut self, bytes: &[u8]) {
+impl IncrementalDigest for Plain {
+    fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
     fn digest(&mut self) -> Vec<u8> {
         self.0.finalize_reset().into_vec()
     }
-    fn copy(&self) -> Box<dyn Eater> {
+    fn copy(&self) -> Box<dyn IncrementalDigest> {
         Box::new(Plain(self.0.box_clone()))
     }
 }
 
 struct Keyed<M>(M);
 
-impl<M: Mac + Clone + 'static> Eater for Keyed<M> {
-    fn eat(&mut self, bytes: &[u8]) {
+impl<M: Mac + Clone + 'static> IncrementalDigest for Keyed<M> {
+    fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
     fn digest(&mut self) -> Vec<u8> {
         self.0.clone().finalize().into_bytes().to_vec()
     }
-    fn copy(&self) -> Box<dyn Eater> {
+    fn copy(&self) -> Box<dyn IncrementalDigest> {
         Box::new(Keyed(self.0.clone()))
     }
 }
 
-fn plain(algorithm: &str) -> Option<Box<dyn Eater>> {
+fn plain(algorithm: &str) -> Option<Box<dyn IncrementalDigest>> {
     let digest: Box<dyn DynDigest> = match algorithm {
         "md5" => Box::new(md5::Md5::default()),
         "sha1" => Box::new(sha1::Sha1::default()),
@@ -58,10 +58,10 @@ fn plain(algorithm: &str) -> Option<Box<dyn Eater>> {
     Some(Box::new(Plain(digest)))
 }
 
-fn keyed(algorithm: &str, key: &[u8]) -> Option<Box<dyn Eater>> {
+fn keyed(algorithm: &str, key: &[u8]) -> Option<Box<dyn IncrementalDigest>> {
     fn made<M: Mac + hmac::digest::KeyInit + Clone + 'static>(
         key: &[u8],
-    ) -> Option<Box<dyn Eater>> {
+    ) -> Option<Box<dyn IncrementalDigest>> {
         let mac = <M as Mac>::new_from_slice(key).ok()?;
         Some(Box::new(Keyed(mac)))
     }
@@ -76,7 +76,7 @@ fn keyed(algorithm: &str, key: &[u8]) -> Option<Box<dyn Eater>> {
     }
 }
 
-fn stretch(algorithm: &str, password: &[u8], salt: &[u8], rounds: u32, key: &mut [u8]) -> bool {
+fn derive_key(algorithm: &str, password: &[u8], salt: &[u8], rounds: u32, key: &mut [u8]) -> bool {
     use pbkdf2::pbkdf2_hmac;
     match algorithm {
         "sha1" => pbkdf2_hmac::<sha1::Sha1>(password, salt, rounds, key),
@@ -88,38 +88,41 @@ fn stretch(algorithm: &str, password: &[u8], salt: &[u8], rounds: u32, key: &mut
     true
 }
 
-/// The object a script feeds: `update`, `digest`, `copy`.
-fn feeder<'js>(ctx: &Ctx<'js>, eater: Box<dyn Eater>) -> rquickjs::Result<Object<'js>> {
-    let eater = Rc::new(RefCell::new(eater));
+/// Returns the object that a script passes bytes to: `update`, `digest`, `copy`.
+fn digest_object<'js>(
+    ctx: &Ctx<'js>,
+    digest: Box<dyn IncrementalDigest>,
+) -> rquickjs::Result<Object<'js>> {
+    let digest = Rc::new(RefCell::new(digest));
     let object = Object::new(ctx.clone())?;
-    let fed = eater.clone();
+    let updated = digest.clone();
     object.set(
         "update",
         Func::from(move |bytes: TypedArray<'js, u8>| {
-            with_bytes(&bytes, |bytes| fed.borrow_mut().eat(bytes));
+            with_bytes(&bytes, |bytes| updated.borrow_mut().update(bytes));
         }),
     )?;
-    let fed = eater.clone();
+    let updated = digest.clone();
     object.set(
         "digest",
-        Func::from(move || Bytes(fed.borrow_mut().digest())),
+        Func::from(move || Bytes(updated.borrow_mut().digest())),
     )?;
     object.set(
         "copy",
-        Func::from(move |ctx: Ctx<'js>| feeder(&ctx, eater.borrow().copy())),
+        Func::from(move |ctx: Ctx<'js>| digest_object(&ctx, digest.borrow().copy())),
     )?;
     Ok(object)
 }
 
-/// How many iterations `pbkdf2Sync` runs at most, over all blocks of the key: a few seconds. The engine cannot interrupt
+/// The most iterations that `pbkdf2Sync` runs over all blocks of the key: a few seconds. The engine cannot interrupt
 /// them.
-const MOST_ROUNDS: usize = 5_000_000;
+const MAX_ROUNDS: usize = 5_000_000;
 /// The size of the shortest digest, SHA-1, in bytes.
 const SHORTEST_DIGEST: usize = 20;
 
 fn random(length: usize) -> std::io::Result<Bytes> {
-    if length > LARGEST {
-        let reason = format!("more than {} MiB at once", LARGEST >> 20);
+    if length > MAX_BYTES {
+        let reason = format!("more than {} MiB at once", MAX_BYTES >> 20);
         return Err(std::io::Error::other(reason));
     }
     let mut bytes = vec![0; length];
@@ -128,7 +131,6 @@ fn random(length: usize) -> std::io::Result<Bytes> {
     Ok(Bytes(bytes))
 }
 
-/// Adds the group `crypto`.
 pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>) -> rquickjs::Result<()> {
     let group = super::group(ctx, ops, "crypto")?;
     group.set(
@@ -142,7 +144,7 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>) -> rquickjs::Resul
         "hash",
         Func::from(|ctx: Ctx<'js>, algorithm: String| {
             plain(&algorithm)
-                .map(|eater| feeder(&ctx, eater))
+                .map(|digest| digest_object(&ctx, digest))
                 .transpose()
         }),
     )?;
@@ -150,7 +152,7 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>) -> rquickjs::Resul
         "hmac",
         Func::from(|ctx: Ctx<'js>, algorithm: String, key: Bytes| {
             keyed(&algorithm, &key.0)
-                .map(|eater| feeder(&ctx, eater))
+                .map(|digest| digest_object(&ctx, digest))
                 .transpose()
         }),
     )?;
@@ -164,7 +166,7 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>) -> rquickjs::Resul
              length: usize,
              algorithm: String| {
                 let blocks = length.div_ceil(SHORTEST_DIGEST);
-                if (rounds as usize).saturating_mul(blocks) > MOST_ROUNDS {
+                if (rounds as usize).saturating_mul(blocks) > MAX_ROUNDS {
                     let reason = "too many iterations for pbkdf2Sync; use pbkdf2";
                     return Err(Exception::throw_range(&ctx, reason));
                 }
@@ -190,6 +192,6 @@ fn derive(
     length: usize,
     algorithm: String,
 ) -> Option<Bytes> {
-    let mut key = vec![0; length.min(LARGEST)];
-    stretch(&algorithm, &password.0, &salt.0, rounds, &mut key).then_some(Bytes(key))
+    let mut key = vec![0; length.min(MAX_BYTES)];
+    derive_key(&algorithm, &password.0, &salt.0, rounds, &mut key).then_some(Bytes(key))
 }

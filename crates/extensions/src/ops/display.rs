@@ -1,4 +1,4 @@
-//! `ops.display`: text as people see it, and the headers of Markdown files.
+//! `ops.display`: text as a terminal shows it, and the frontmatter of Markdown files.
 
 use rquickjs::prelude::Func;
 use rquickjs::{Array, Ctx, Exception, Object, Result};
@@ -7,9 +7,9 @@ use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 use super::group;
-use crate::script::Shared;
+use crate::script::Host;
 
-pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, _host: &Shared) -> Result<()> {
+pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, _host: &Host) -> Result<()> {
     let display = group(ctx, ops, "display")?;
     display.set("clusters", Func::from(clusters))?;
     display.set("byteLength", Func::from(|text: String| text.len()))?;
@@ -18,7 +18,7 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, _host: &Shared) ->
     Ok(())
 }
 
-/// What is seen as one character and how many columns it takes, in turn.
+/// Returns the grapheme clusters and their widths in columns, alternately.
 fn clusters<'js>(ctx: Ctx<'js>, text: String) -> Result<Array<'js>> {
     let flat = Array::new(ctx)?;
     for (at, cluster) in text.graphemes(true).enumerate() {
@@ -28,7 +28,7 @@ fn clusters<'js>(ctx: Ctx<'js>, text: String) -> Result<Array<'js>> {
     Ok(flat)
 }
 
-/// The end of a text, at most so many bytes of it, from a whole character on.
+/// Returns the last `most` bytes of a text, from a whole character on.
 fn tail(text: String, most: usize) -> String {
     let start = text.ceil_char_boundary(text.len().saturating_sub(most));
     text[start..].to_owned()
@@ -37,19 +37,19 @@ fn tail(text: String, most: usize) -> String {
 fn columns(cluster: &str) -> usize {
     match cluster.chars().next() {
         Some(first) if first.is_control() => 0,
-        // However many parts an emoji is joined from, it is drawn as one.
+        // An emoji that is joined from several parts is drawn as one.
         _ if cluster.chars().nth(1).is_some() => cluster.width().min(2),
         _ => cluster.width(),
     }
 }
 
-/// `{frontmatter, body}` as JSON.
+/// Returns `{frontmatter, body}` as JSON.
 fn frontmatter(ctx: Ctx<'_>, text: String) -> Result<String> {
     match pinion_config::parse_frontmatter(&text) {
         Ok((frontmatter, body)) => {
             Ok(json!({ "frontmatter": frontmatter, "body": body }).to_string())
         }
-        Err(words) => Err(Exception::throw_message(&ctx, &words)),
+        Err(message) => Err(Exception::throw_message(&ctx, &message)),
     }
 }
 

@@ -1,5 +1,5 @@
-//! Files, for `node:fs`. Every operation exists twice: at once, and as a promise under `<name>Async`,
-//! which does the same on a thread that may wait.
+//! Files, for `node:fs`. Every operation exists twice: synchronous, and as a promise under `<name>Async`, which runs on
+//! a thread that may block.
 
 mod files;
 mod meta;
@@ -10,39 +10,34 @@ use rquickjs::prelude::{Async, Func};
 use rquickjs::{Ctx, Object};
 
 use super::bytes::Bytes;
-use super::fault::{Fault, Outcome};
-use crate::script::Shared;
+use super::syscall_error::{Outcome, SyscallError};
+use crate::script::Host;
 
 pub(crate) use files::{duplicate, open_file};
 
-/// Runs `work` where it may wait.
-async fn waiting<T: Send + 'static>(
+/// Runs `work` on a thread that may block.
+async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Outcome<T> + Send + 'static,
 ) -> Outcome<T> {
     match tokio::task::spawn_blocking(work).await {
         Ok(outcome) => outcome,
-        Err(error) => Err(Fault::new(std::io::Error::other(error), "thread")),
+        Err(error) => Err(SyscallError::new(std::io::Error::other(error), "thread")),
     }
 }
 
 macro_rules! file_op {
     ($group:ident, $name:literal, $function:path, ($($argument:ident : $type:ty),*)) => {
         $group.set($name, Func::from(|ctx: Ctx<'js>, $($argument: $type),*| {
-            $function($($argument),*).map_err(|fault| fault.throw(&ctx))
+            $function($($argument),*).map_err(|syscall_error| syscall_error.throw(&ctx))
         }))?;
         $group.set(concat!($name, "Async"), Func::from(Async(|ctx: Ctx<'js>, $($argument: $type),*| async move {
-            let outcome = waiting(move || $function($($argument),*)).await;
-            outcome.map_err(|fault| fault.throw(&ctx))
+            let outcome = run_blocking(move || $function($($argument),*)).await;
+            outcome.map_err(|syscall_error| syscall_error.throw(&ctx))
         })))?;
     };
 }
 
-/// Adds the group `fs`.
-pub(crate) fn install<'js>(
-    ctx: &Ctx<'js>,
-    ops: &Object<'js>,
-    host: &Shared,
-) -> rquickjs::Result<()> {
+pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, host: &Host) -> rquickjs::Result<()> {
     let fs = super::group(ctx, ops, "fs")?;
     file_op!(fs, "open", files::open, (path: String, flags: i32, mode: u32));
     file_op!(fs, "close", files::close, (fd: i32));

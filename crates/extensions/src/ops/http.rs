@@ -1,4 +1,4 @@
-//! `ops.http`: what `fetch` stands on.
+//! `ops.http`: the operations behind `fetch`.
 
 use std::rc::Rc;
 
@@ -10,27 +10,27 @@ use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::{bytes_of, group};
-use crate::script::Shared;
+use crate::script::Host;
 
 thread_local! {
     // Connections belong to the runtime of this thread.
     static FETCHER: Fetcher = Fetcher::default();
 }
 
-pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, host: &Shared) -> Result<()> {
+pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, host: &Host) -> Result<()> {
     let http = group(ctx, ops, "http")?;
     let shared = host.clone();
     http.set("open", Func::from(move |ctx: Ctx<'js>| open(&ctx, &shared)))?;
     Ok(())
 }
 
-/// One request and its answer.
+/// One request and its response.
 struct Exchange {
     answer: Mutex<Option<FetchResponse>>,
     cancel: CancellationToken,
 }
 
-fn open<'js>(ctx: &Ctx<'js>, host: &Shared) -> Result<Object<'js>> {
+fn open<'js>(ctx: &Ctx<'js>, host: &Host) -> Result<Object<'js>> {
     let exchange = Rc::new(Exchange {
         answer: Mutex::new(None),
         cancel: host.closed().child_token(),

@@ -1,4 +1,4 @@
-//! `ops.intl`: time zones and the pieces of text.
+//! `ops.intl`: time zones and the segmentation of text.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -7,9 +7,9 @@ use rquickjs::{Ctx, Object, Result};
 use unicode_segmentation::UnicodeSegmentation as _;
 
 use super::group;
-use crate::script::Shared;
+use crate::script::Host;
 
-pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, _host: &Shared) -> Result<()> {
+pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, _host: &Host) -> Result<()> {
     let intl = group(ctx, ops, "intl")?;
     intl.set("timeZone", Func::from(time_zone))?;
     intl.set("offset", Func::from(offset))?;
@@ -21,7 +21,7 @@ fn time_zone() -> String {
     TimeZone::system().iana_name().unwrap_or("UTC").to_owned()
 }
 
-/// Minutes east of Greenwich in `zone` at that moment.
+/// Returns the minutes east of Greenwich in `zone` at a time.
 fn offset(zone: String, milliseconds: f64) -> Option<f64> {
     if zone.eq_ignore_ascii_case("gmt") {
         return Some(0.0);

@@ -1,7 +1,7 @@
 //! `ops.llm`: the models of the program, and requests to them.
 //!
-//! A request is started, its events are fetched in batches until there are no more, and it is
-//! finished. Events and requests cross as JSON text.
+//! A script starts a request, fetches its events in batches until there are no more, and finishes it. Events and
+//! requests cross as JSON text.
 
 mod request;
 mod tap;
@@ -22,27 +22,27 @@ use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::group;
-use crate::script::Shared;
+use crate::script::Host;
 use crate::services::Services;
 use tap::{Questions, ScriptTap};
 
-/// Events that may wait for the script.
+/// The most events that wait for the script.
 const BACKLOG: usize = 256;
 
-/// An answer that is being given.
+/// A model's answer in progress.
 struct Answer {
-    events: tokio::sync::Mutex<mpsc::Receiver<Told>>,
+    events: tokio::sync::Mutex<mpsc::Receiver<StreamItem>>,
     questions: Arc<Questions>,
     cancel: CancellationToken,
-    /// Nobody fetches events any more once this is gone.
+    /// Cancels the request when the script stops fetching events.
     _stops: DropGuard,
 }
 
-/// What a script is told.
-enum Told {
-    /// The answer goes on.
+/// An item that a script fetches.
+enum StreamItem {
+    /// An event of the answer.
     Event(StreamEvent),
-    /// A question about the exchange, to be answered with `reply`.
+    /// A question about the exchange, which the script answers with `reply`.
     Question(Value),
 }
 
@@ -58,7 +58,7 @@ impl Answers {
     }
 }
 
-pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, host: &Shared) -> Result<()> {
+pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, host: &Host) -> Result<()> {
     let llm = group(ctx, ops, "llm")?;
     install_models(&llm, host)?;
     install_requests(&llm, host)?;
@@ -88,7 +88,7 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, host: &Shared) -> 
     Ok(())
 }
 
-fn install_models<'js>(llm: &Object<'js>, host: &Shared) -> Result<()> {
+fn install_models<'js>(llm: &Object<'js>, host: &Host) -> Result<()> {
     let services = Arc::clone(host.services());
     llm.set(
         "model",
@@ -141,8 +141,8 @@ fn install_models<'js>(llm: &Object<'js>, host: &Shared) -> Result<()> {
         Func::from(Async(move |ctx: Ctx<'js>, model: String| {
             let services = Arc::clone(&services);
             async move {
-                let model =
-                    request::model(&model).map_err(|words| Exception::throw_type(&ctx, &words))?;
+                let model = request::model(&model)
+                    .map_err(|message| Exception::throw_type(&ctx, &message))?;
                 Ok::<_, rquickjs::Error>(access(&*services, &model).await.to_string())
             }
         })),
@@ -169,7 +169,7 @@ async fn access(services: &dyn Services, model: &Model) -> Value {
     }
 }
 
-fn install_requests<'js>(llm: &Object<'js>, host: &Shared) -> Result<()> {
+fn install_requests<'js>(llm: &Object<'js>, host: &Host) -> Result<()> {
     let answers = Rc::new(Answers::default());
     let (open, shared) = (Rc::clone(&answers), host.clone());
     llm.set(
@@ -177,7 +177,7 @@ fn install_requests<'js>(llm: &Object<'js>, host: &Shared) -> Result<()> {
         Func::from(move |ctx: Ctx<'js>, text: String| -> Result<u32> {
             let cancel = shared.closed().child_token();
             let answer = start(&shared, &text, cancel)
-                .map_err(|words| Exception::throw_message(&ctx, &words))?;
+                .map_err(|message| Exception::throw_message(&ctx, &message))?;
             let id = open.next.get();
             open.next.set(id + 1);
             open.open.borrow_mut().insert(id, Rc::new(answer));
@@ -224,17 +224,17 @@ fn install_requests<'js>(llm: &Object<'js>, host: &Shared) -> Result<()> {
     Ok(())
 }
 
-/// Begins a request. It runs where the program's own requests run, so that a busy script does
-/// not hold up connections that are shared with them.
+/// Starts a request. It runs on the runtime of the program's own requests, so that a busy script does not delay
+/// connections that are shared with them.
 fn start(
-    host: &Shared,
+    host: &Host,
     text: &str,
     cancel: CancellationToken,
 ) -> std::result::Result<Answer, String> {
     let mut request = request::request(text, cancel.clone())?;
     let services = Arc::clone(host.services());
     let Some(provider) = services.provider() else {
-        return Err("Models cannot be asked here.".to_owned());
+        return Err("This program has no models to send requests to.".to_owned());
     };
     let runtime = match services.runtime() {
         Some(runtime) => runtime,
@@ -250,12 +250,12 @@ fn start(
         if request.options.api_key.is_none() {
             match services.access(&request.model).await {
                 Ok(granted) => granted.apply(&mut request.options),
-                Err(words) => {
-                    // Nobody listens any more: nobody needs the answer.
+                Err(message) => {
+                    // An error means that the script does not read the answer any more.
                     let _ = sender
-                        .send(Told::Event(StreamEvent::End(refused(
+                        .send(StreamItem::Event(StreamEvent::End(refused(
                             &request.model,
-                            words,
+                            message,
                         ))))
                         .await;
                     return;
@@ -266,7 +266,7 @@ fn start(
         }
         let mut events = provider.stream(request);
         while let Some(event) = events.next().await {
-            if sender.send(Told::Event(event)).await.is_err() {
+            if sender.send(StreamItem::Event(event)).await.is_err() {
                 return;
             }
         }
@@ -279,7 +279,7 @@ fn start(
     })
 }
 
-fn refused(model: &Model, words: String) -> AssistantMessage {
+fn refused(model: &Model, message: String) -> AssistantMessage {
     AssistantMessage {
         content: Vec::new(),
         api: model.api.clone(),
@@ -290,24 +290,24 @@ fn refused(model: &Model, words: String) -> AssistantMessage {
         timestamp: pinion_message::now_millis(),
         response_id: None,
         response_model: None,
-        error_message: Some(words),
+        error_message: Some(message),
     }
 }
 
-/// Every event that is there, at least one; nothing after the last.
+/// AwaitCache for an event and returns all available ones; `None` after the last.
 async fn next(answer: &Answer) -> Option<String> {
     let mut events = answer.events.lock().await;
-    let mut batch = vec![shown(events.recv().await?)];
+    let mut batch = vec![to_json(events.recv().await?)];
     while let Ok(event) = events.try_recv() {
-        batch.push(shown(event));
+        batch.push(to_json(event));
     }
     Some(Value::Array(batch).to_string())
 }
 
-fn shown(told: Told) -> Value {
-    let event = match told {
-        Told::Event(event) => event,
-        Told::Question(question) => return question,
+fn to_json(item: StreamItem) -> Value {
+    let event = match item {
+        StreamItem::Event(event) => event,
+        StreamItem::Question(question) => return question,
     };
     match event {
         StreamEvent::Start(message) => {

@@ -1,4 +1,4 @@
-//! `ops.modules`: what `require` stands on.
+//! `ops.modules`: the operations behind `require`.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use rquickjs::{Ctx, Object, Result};
 
 use super::group;
 use crate::script::{
-    Kind, ResolveRequest, Shared, Wanted, import_now, path_of, source_url, wrapper,
+    Host, ImportKind, ResolveRequest, SourceKind, import_now, path_of, source_url, wrapper,
 };
 
-pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, host: &Shared) -> Result<()> {
+pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, host: &Host) -> Result<()> {
     let modules = group(ctx, ops, "modules")?;
     let shared = host.clone();
     modules.set(
@@ -20,7 +20,7 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, host: &Shared) -> 
                 let request = ResolveRequest {
                     name: &name,
                     from: Path::new(&from),
-                    wanted: Wanted::Require,
+                    wanted: ImportKind::Require,
                 };
                 shared.loading().name_of(&ctx, request)
             },
@@ -38,15 +38,15 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, host: &Shared) -> 
             }
             let prepared = shared.loading().prepare(&ctx, &path_of(&name))?;
             match prepared.facts.kind {
-                Kind::Module => {
+                SourceKind::Module => {
                     loaded.set("kind", "module")?;
                     loaded.set("namespace", import_now(&ctx, &name)?)?;
                 }
-                Kind::CommonJs => {
+                SourceKind::CommonJs => {
                     loaded.set("kind", "commonjs")?;
                     loaded.set("wrapper", wrapper(&ctx, &name, prepared.text())?)?;
                 }
-                Kind::Json => {
+                SourceKind::Json => {
                     loaded.set("kind", "json")?;
                     loaded.set("text", prepared.text())?;
                 }

@@ -1,4 +1,4 @@
-//! Sockets and names, for `node:net`, `node:http` and `node:dns`.
+//! Sockets and name lookups, for `node:net`, `node:http` and `node:dns`.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -13,15 +13,15 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio_util::sync::CancellationToken;
 
 use super::bytes::Bytes;
-use super::fault::Fault;
-use crate::script::Shared;
+use super::syscall_error::SyscallError;
+use crate::script::Host;
 
-const PIECE: usize = 64 * 1024;
+const READ_SIZE: usize = 64 * 1024;
 
 type Reader = Box<dyn AsyncRead + Unpin>;
 type Writer = Box<dyn AsyncWrite + Unpin>;
 
-/// A connection; its halves are absent while somebody uses them.
+/// A connection. A half is absent while an operation uses it.
 struct Connection {
     reader: RefCell<Option<Reader>>,
     writer: tokio::sync::Mutex<Option<Writer>>,
@@ -55,7 +55,7 @@ impl Sockets {
     }
 
     fn tcp(&self, stream: TcpStream, closed: &CancellationToken) -> Opened {
-        // Small writes are what scripts do; a delay helps nobody on them.
+        // Scripts make small writes, and Nagle's delay does not help those.
         let _ = stream.set_nodelay(true);
         let addresses = (stream.local_addr().ok(), stream.peer_addr().ok());
         let (reader, writer) = stream.into_split();
@@ -92,7 +92,7 @@ impl Connection {
         let Some(mut reader) = self.reader.take() else {
             return Ok(None);
         };
-        let mut piece = vec![0; PIECE];
+        let mut piece = vec![0; READ_SIZE];
         let count = tokio::select! {
             biased;
             () = self.closed.cancelled() => return Ok(None),
@@ -120,26 +120,21 @@ impl Connection {
 
     async fn shut(&self) {
         if let Some(mut writer) = self.writer.lock().await.take() {
-            // The other side may be gone already, which is what was wanted.
+            // The other side may have closed the connection already, which has the same effect.
             let _ = writer.shutdown().await;
         }
     }
 }
 
-/// `[id, [address, port] | null, [address, port] | null]`
-fn told((id, local, remote): Opened) -> String {
+/// Returns `[id, [address, port] | null, [address, port] | null]` as JSON.
+fn opened_json((id, local, remote): Opened) -> String {
     let shown = |address: Option<SocketAddr>| {
         address.map(|address| (address.ip().to_string(), address.port()))
     };
     serde_json::json!([id, shown(local), shown(remote)]).to_string()
 }
 
-/// Adds the group `net`.
-pub(crate) fn install<'js>(
-    ctx: &Ctx<'js>,
-    ops: &Object<'js>,
-    host: &Shared,
-) -> rquickjs::Result<()> {
+pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, host: &Host) -> rquickjs::Result<()> {
     let group = super::group(ctx, ops, "net")?;
     let sockets = Rc::new(Sockets::default());
     let closed = host.closed().clone();
@@ -153,7 +148,7 @@ pub(crate) fn install<'js>(
                 Ok(found) => Ok(found
                     .map(|found| found.ip().to_string())
                     .collect::<Vec<_>>()),
-                Err(error) => Err(Fault::new(error, "getaddrinfo").throw(&ctx)),
+                Err(error) => Err(SyscallError::new(error, "getaddrinfo").throw(&ctx)),
             }
         })),
     )
@@ -171,8 +166,8 @@ fn connecting<'js>(
             let (table, token) = (table.clone(), token.clone());
             async move {
                 match TcpStream::connect((name.as_str(), port)).await {
-                    Ok(stream) => Ok(told(table.tcp(stream, &token))),
-                    Err(error) => Err(Fault::new(error, "connect").throw(&ctx)),
+                    Ok(stream) => Ok(opened_json(table.tcp(stream, &token))),
+                    Err(error) => Err(SyscallError::new(error, "connect").throw(&ctx)),
                 }
             }
         })),
@@ -184,8 +179,8 @@ fn connecting<'js>(
             let (table, token) = (table.clone(), token.clone());
             async move {
                 match UnixStream::connect(&path).await {
-                    Ok(stream) => Ok(told(table.unix(stream, &token))),
-                    Err(error) => Err(Fault::new(error, "connect").at(path).throw(&ctx)),
+                    Ok(stream) => Ok(opened_json(table.unix(stream, &token))),
+                    Err(error) => Err(SyscallError::new(error, "connect").at(path).throw(&ctx)),
                 }
             }
         })),
@@ -203,13 +198,13 @@ fn serving<'js>(
         Func::from(Async(move |ctx: Ctx<'js>, name: String, port: u16| {
             let (table, token) = (table.clone(), token.clone());
             async move {
-                let fail = |error: io::Error| Fault::new(error, "listen").throw(&ctx);
+                let fail = |error: io::Error| SyscallError::new(error, "listen").throw(&ctx);
                 let listener = TcpListener::bind((name.as_str(), port))
                     .await
                     .map_err(fail)?;
                 let address = listener.local_addr().map_err(fail)?;
                 let id = table.serve(Listener::Tcp(listener), &token);
-                rquickjs::Result::Ok(told((id, Some(address), None)))
+                rquickjs::Result::Ok(opened_json((id, Some(address), None)))
             }
         })),
     )?;
@@ -220,9 +215,9 @@ fn serving<'js>(
             let (table, token) = (table.clone(), token.clone());
             async move {
                 let listener = UnixListener::bind(&path)
-                    .map_err(|error| Fault::new(error, "listen").at(path).throw(&ctx))?;
+                    .map_err(|error| SyscallError::new(error, "listen").at(path).throw(&ctx))?;
                 let id = table.serve(Listener::Unix(listener), &token);
-                rquickjs::Result::Ok(told((id, None, None)))
+                rquickjs::Result::Ok(opened_json((id, None, None)))
             }
         })),
     )?;
@@ -242,8 +237,8 @@ fn serving<'js>(
                     accepted = server.accept(&table, &token) => accepted,
                 };
                 match accepted {
-                    Ok(opened) => Ok(Some(told(opened))),
-                    Err(error) => Err(Fault::new(error, "accept").throw(&ctx)),
+                    Ok(opened) => Ok(Some(opened_json(opened))),
+                    Err(error) => Err(SyscallError::new(error, "accept").throw(&ctx)),
                 }
             }
         })),
@@ -292,7 +287,7 @@ fn transferring<'js>(group: &Object<'js>, sockets: &Rc<Sockets>) -> rquickjs::Re
                 };
                 match connection.read().await {
                     Ok(piece) => Ok(piece.map(Bytes)),
-                    Err(error) => Err(Fault::new(error, "read").throw(&ctx)),
+                    Err(error) => Err(SyscallError::new(error, "read").throw(&ctx)),
                 }
             }
         })),
@@ -307,7 +302,7 @@ fn transferring<'js>(group: &Object<'js>, sockets: &Rc<Sockets>) -> rquickjs::Re
                     Some(connection) => connection.write(&bytes.0).await,
                     None => Err(io::Error::from_raw_os_error(libc::EPIPE)),
                 };
-                written.map_err(|error| Fault::new(error, "write").throw(&ctx))
+                written.map_err(|error| SyscallError::new(error, "write").throw(&ctx))
             }
         })),
     )?;

@@ -1,4 +1,4 @@
-//! The machine, for `node:os`.
+//! Facts about the machine, for `node:os`.
 
 use std::thread::available_parallelism;
 
@@ -7,12 +7,11 @@ use nix::net::if_::InterfaceFlags;
 use rquickjs::prelude::Func;
 use rquickjs::{Ctx, Object};
 
-use super::fault;
+use super::syscall_error;
 
-/// Adds the group `os`.
 pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>) -> rquickjs::Result<()> {
     let group = super::group(ctx, ops, "os")?;
-    group.set("errorName", Func::from(fault::code))?;
+    group.set("errorName", Func::from(syscall_error::code))?;
     group.set(
         "parallelism",
         Func::from(|| available_parallelism().map_or(1, |count| count.get() as u32)),
@@ -20,7 +19,7 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>) -> rquickjs::Resul
     group.set("interfaces", Func::from(interfaces))
 }
 
-/// `[name, address, netmask, family, internal]` for each address, as JSON.
+/// Returns `[name, address, netmask, family, internal]` for each address, as JSON.
 fn interfaces() -> String {
     let mut found = Vec::new();
     for interface in getifaddrs().into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! Our own process as extensions see it, for `node:process` and `node:os`.
+//! The process as extensions see it, for `node:process` and `node:os`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,9 +13,10 @@ use rquickjs::{Ctx, Object};
 
 use super::bytes::Bytes;
 use super::child::send_signal;
-use super::fault::Fault;
+use super::syscall_error::SyscallError;
 
-/// The environment as extensions have changed it. Ours is never touched: other threads read it.
+/// The environment with the changes that extensions made. The environment of the process itself never changes, because
+/// other threads read it.
 static ENVIRONMENT: OnceLock<Mutex<BTreeMap<String, String>>> = OnceLock::new();
 static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
 
@@ -29,32 +30,31 @@ fn variables_now() -> MutexGuard<'static, BTreeMap<String, String>> {
     variables.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The environment of a program that an extension starts: all of it.
+/// Returns the whole environment for a program that an extension starts.
 pub(crate) fn environment() -> Vec<(OsString, OsString)> {
     let text = variables_now();
     let text = text.iter().map(|(name, value)| (name.into(), value.into()));
-    // What is no text cannot be seen by extensions, nor changed.
+    // Extensions can neither see nor change variables that are not UTF-8.
     let other = std::env::vars_os()
         .filter(|(name, value)| name.to_str().is_none() || value.to_str().is_none());
     text.chain(other).collect()
 }
 
-/// The whole environment, where extensions have looked at it and so may have changed it.
+/// Returns the whole environment if extensions have accessed it and so may have changed it.
 pub fn changed_environment() -> Option<Vec<(OsString, OsString)>> {
     ENVIRONMENT.get().map(|_| environment())
 }
 
-/// The value of a variable as extensions have left it.
+/// Returns the value of a variable with the changes that extensions made.
 pub fn environment_variable(name: &str) -> Option<String> {
     match ENVIRONMENT.get() {
         Some(_) => variables_now().get(name).cloned(),
-        // A name with `=` or NUL cannot be set, and asking for it would panic on some systems.
+        // A name with `=` or NUL cannot be set, and reading it would panic on some systems.
         None if name.is_empty() || name.contains(['=', '\0']) => None,
         None => std::env::var(name).ok(),
     }
 }
 
-/// Adds the group `process`.
 pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>) -> rquickjs::Result<()> {
     let started = *STARTED;
     let group = super::group(ctx, ops, "process")?;
@@ -64,7 +64,7 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>) -> rquickjs::Resul
         "cwd",
         Func::from(|ctx: Ctx<'js>| match std::env::current_dir() {
             Ok(directory) => Ok(directory.to_string_lossy().into_owned()),
-            Err(error) => Err(Fault::new(error, "uv_cwd").throw(&ctx)),
+            Err(error) => Err(SyscallError::new(error, "uv_cwd").throw(&ctx)),
         }),
     )?;
     group.set(
@@ -73,7 +73,7 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>) -> rquickjs::Resul
             let before = std::env::current_dir().unwrap_or_default();
             std::env::set_current_dir(&directory).map_err(|error| {
                 let before = before.to_string_lossy().into_owned();
-                Fault::new(error, "chdir")
+                SyscallError::new(error, "chdir")
                     .at(before)
                     .to(directory)
                     .throw(&ctx)
@@ -83,17 +83,17 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>) -> rquickjs::Resul
     group.set(
         "kill",
         Func::from(|ctx: Ctx<'js>, pid: i32, signal: i32| {
-            send_signal(pid, signal).map_err(|error| Fault::new(error, "kill").throw(&ctx))
+            send_signal(pid, signal).map_err(|error| SyscallError::new(error, "kill").throw(&ctx))
         }),
     )?;
-    // Descriptor 1 is the protocol, which is nobody's but the front's.
+    // Standard output belongs to the front, so that only standard error is offered.
     group.set(
         "writeError",
         Func::from(|bytes: Bytes| {
             let _ = std::io::stderr().write_all(&bytes.0);
         }),
     )?;
-    // A negative mask only asks.
+    // A negative mask only reads the current one.
     group.set(
         "umask",
         Func::from(|mask: i32| {
@@ -105,7 +105,7 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>) -> rquickjs::Resul
             before.bits()
         }),
     )?;
-    // For a script that waits for the end of the program it has asked for.
+    // A script calls this in a loop while it waits for the end of the program that it requested.
     group.set(
         "pause",
         Func::from(|| std::thread::sleep(Duration::from_millis(1))),
@@ -140,7 +140,7 @@ fn variables(group: &Object<'_>) -> rquickjs::Result<()> {
 }
 
 fn identity(group: &Object<'_>) -> rquickjs::Result<()> {
-    // In pages of memory; scripts cannot open files of this process.
+    // In pages of memory. Scripts cannot open files of this process.
     group.set(
         "residentPages",
         Func::from(|| {

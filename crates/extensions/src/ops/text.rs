@@ -1,12 +1,12 @@
-//! `ops.text`: text as bytes and back.
+//! `ops.text`: conversions between text and bytes.
 
 use rquickjs::prelude::Func;
 use rquickjs::{Ctx, Object, Result, TypedArray};
 
 use super::{bytes_of, group};
-use crate::script::Shared;
+use crate::script::Host;
 
-pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, _host: &Shared) -> Result<()> {
+pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, _host: &Host) -> Result<()> {
     let text = group(ctx, ops, "text")?;
     text.set("encode", Func::from(encode))?;
     text.set("decode", Func::from(decode))?;
@@ -17,7 +17,7 @@ fn encode<'js>(ctx: Ctx<'js>, text: String) -> Result<TypedArray<'js, u8>> {
     TypedArray::new_copy(ctx, text.into_bytes())
 }
 
-/// The text of `bytes`; nothing when `fatal` and they are none.
+/// Returns the text of `bytes`; null if `fatal` is set and they are not valid.
 fn decode<'js>(
     ctx: Ctx<'js>,
     encoding: String,
@@ -49,7 +49,8 @@ fn decode<'js>(
     })
 }
 
-/// What the web calls latin1 has printable characters where the standard has controls.
+/// Decodes a byte of windows-1252, which the web calls latin1: it has printable characters where the standard has
+/// control characters.
 fn latin(byte: u8) -> char {
     const HIGH: [char; 32] = [
         '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž',

@@ -1,4 +1,4 @@
-//! `ops.timers`: when to call back.
+//! `ops.timers`: starting and stopping timers.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use rquickjs::prelude::Func;
 use rquickjs::{Ctx, Function, Object, Persistent, Result};
 
 use super::group;
-use crate::script::Shared;
+use crate::script::Host;
 
-pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, host: &Shared) -> Result<()> {
+pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, host: &Host) -> Result<()> {
     let timers = group(ctx, ops, "timers")?;
     let shared = host.clone();
     timers.set(

@@ -1,10 +1,10 @@
-//! `ops.tools`: the built-in tools and the shell for scripts, and what stands around them.
+//! `ops.tools`: the built-in tools and the shell for scripts, with their supporting functions.
 //!
-//! A call is started, its progress is fetched until its result is there, and it is finished. What a script
-//! stops waiting for is ended.
+//! A script starts a call, fetches its progress until the result arrives, and finishes it. A call that the script stops
+//! waiting for is cancelled.
 
 mod calls;
-mod places;
+mod files;
 mod shell;
 
 use std::cell::{Cell, RefCell};
@@ -19,9 +19,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{bytes_of, group};
-use crate::script::Shared;
+use crate::script::Host;
 
-/// Things under way, by number.
+/// Operations in progress, by number.
 pub(super) struct Open<T> {
     next: Cell<u32>,
     things: RefCell<HashMap<u32, Rc<T>>>,
@@ -53,19 +53,19 @@ impl<T> Open<T> {
     }
 }
 
-/// What a script may set about tools.
+/// The settings of tools that a script may override.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Wishes {
+struct ToolOverrides {
     shell_path: Option<PathBuf>,
     command_prefix: Option<String>,
     auto_resize_images: Option<bool>,
     env: Vec<(String, String)>,
 }
 
-impl Wishes {
-    /// The program's own settings with these over them.
-    fn over(self, mut settings: ToolSettings) -> ToolSettings {
+impl ToolOverrides {
+    /// Returns the program's settings with these overrides applied.
+    fn apply_to(self, mut settings: ToolSettings) -> ToolSettings {
         settings.shell_path = self.shell_path.or(settings.shell_path);
         settings.shell_command_prefix = self.command_prefix;
         settings.auto_resize_images = self
@@ -76,10 +76,10 @@ impl Wishes {
     }
 }
 
-pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, host: &Shared) -> Result<()> {
+pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, host: &Host) -> Result<()> {
     let tools = group(ctx, ops, "tools")?;
     calls::install(&tools, host)?;
-    places::install(&tools, host)?;
+    files::install(&tools, host)?;
     install_locks(&tools, host)?;
     tools.set(
         "show",
@@ -106,7 +106,7 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, host: &Shared) -> 
     Ok(())
 }
 
-fn install_locks<'js>(tools: &Object<'js>, host: &Shared) -> Result<()> {
+fn install_locks<'js>(tools: &Object<'js>, host: &Host) -> Result<()> {
     let locks = Rc::new(Open::default());
     let (held, shared) = (Rc::clone(&locks), host.clone());
     tools.set("lock", Func::from(Async(move |ctx: Ctx<'js>, path: String| {
@@ -135,21 +135,21 @@ fn show<'js>(
 ) -> Result<String> {
     let shown = read_bytes(&bytes_of(ctx, bytes)?, &parsed(ctx, arguments)?, images);
     shown
-        .map(|output| told(&output).to_string())
+        .map(|output| output_json(&output).to_string())
         .map_err(|error| Exception::throw_message(ctx, &error.0))
 }
 
-/// What a file becomes by an edit, and what the call says.
+/// Applies an edit to a file's bytes. Returns the new content and the output of the call.
 fn edited<'js>(ctx: Ctx<'js>, bytes: TypedArray<'js, u8>, arguments: String) -> Result<String> {
     let (after, output) = edit_bytes(&bytes_of(&ctx, &bytes)?, &parsed(&ctx, &arguments)?)
         .map_err(|error| Exception::throw_message(&ctx, &error.0))?;
-    let mut told = told(&output);
-    told["after"] = String::from_utf8_lossy(&after).into();
-    Ok(told.to_string())
+    let mut output_json = output_json(&output);
+    output_json["after"] = String::from_utf8_lossy(&after).into();
+    Ok(output_json.to_string())
 }
 
-/// An output as scripts see it; details that are missing stay missing.
-fn told(output: &ToolOutput) -> Value {
+/// Converts an output to the form that scripts see. Missing details stay missing.
+fn output_json(output: &ToolOutput) -> Value {
     match &output.details {
         Some(details) => json!({ "content": output.content, "details": details }),
         None => json!({ "content": output.content }),

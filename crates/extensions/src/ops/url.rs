@@ -1,13 +1,13 @@
-//! `ops.url`: addresses taken apart and put together.
+//! `ops.url`: parsing and building URLs.
 
 use ::url::{Url, quirks};
 use rquickjs::prelude::{Func, Opt};
 use rquickjs::{Ctx, Object, Result};
 
 use super::group;
-use crate::script::Shared;
+use crate::script::Host;
 
-pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, _host: &Shared) -> Result<()> {
+pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, _host: &Host) -> Result<()> {
     let group = group(ctx, ops, "url")?;
     group.set("parse", Func::from(parse))?;
     group.set("set", Func::from(set))?;
@@ -27,7 +27,7 @@ fn parse<'js>(
     parsed.ok().map(|url| parts(&ctx, &url)).transpose()
 }
 
-/// `href` with one part changed; nothing when that cannot be.
+/// Changes one part of `href`; null if that is impossible.
 fn set<'js>(
     ctx: Ctx<'js>,
     href: String,
@@ -81,7 +81,7 @@ fn parts<'js>(ctx: &Ctx<'js>, url: &Url) -> Result<Object<'js>> {
     Ok(object)
 }
 
-/// Percent signs taken for what they stand for; what is not text becomes replacement characters.
+/// Decodes percent escapes; bytes that are not UTF-8 become replacement characters.
 fn decode(text: String) -> String {
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());

@@ -9,23 +9,23 @@ use flate2::{Compression, Decompress, FlushDecompress, Status};
 use rquickjs::prelude::{Async, Func};
 use rquickjs::{Ctx, Exception, Object};
 
-use super::bytes::{Bytes, LARGEST};
+use super::bytes::{Bytes, MAX_BYTES};
 
-/// Room made at a time for what comes out of a decoder.
+/// Bytes of output space that a decoder gets at a time.
 const ROOM: usize = 64 * 1024;
 
-/// Compressed bytes that are unpacked before the size of the output is looked at. Gzip expands at most 1032 times.
+/// Compressed bytes that are unpacked before the size of the output is checked. Gzip expands at most 1032 times.
 const PIECE: usize = 16 * 1024;
 
-/// A few kilobytes may unpack to gigabytes.
+/// Fails beyond the limit, because a few kilobytes may unpack to gigabytes.
 fn check_size(length: usize) -> io::Result<()> {
-    if length > LARGEST {
+    if length > MAX_BYTES {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
     Ok(())
 }
 
-/// One stream in one format and one direction. What is done waits in the inner vector.
+/// A stream in one format and one direction. Its output collects in the inner vector.
 enum Codec {
     Gzip(GzEncoder<Vec<u8>>),
     Gunzip(MultiGzDecoder<Vec<u8>>, Head),
@@ -33,11 +33,11 @@ enum Codec {
     DeflateRaw(DeflateEncoder<Vec<u8>>),
     Inflate(Inflater, Head),
     InflateRaw(Inflater),
-    /// Not known before the first bytes: gzip or deflate.
+    /// The format is unknown until the first byte: gzip or deflate.
     Unzip,
 }
 
-/// The first two bytes, which tell whether the format is the right one.
+/// The first two bytes, which show whether the format is the right one.
 #[derive(Default)]
 struct Head(Vec<u8>);
 
@@ -55,7 +55,7 @@ impl Head {
     }
 }
 
-/// A decoder that knows whether its data has ended.
+/// A decoder that records whether its data has ended.
 struct Inflater {
     state: Decompress,
     ended: bool,
@@ -116,7 +116,7 @@ impl Codec {
         })
     }
 
-    /// Eats `bytes` and gives what can be given.
+    /// Processes `bytes` and returns the output that is available.
     fn push(&mut self, bytes: &[u8], flush: bool) -> io::Result<Vec<u8>> {
         if let (Self::Unzip, Some(&first)) = (&*self, bytes.first()) {
             *self = match first {
@@ -151,7 +151,7 @@ impl Codec {
             Self::Gzip(inner) => inner.finish(),
             Self::Deflate(inner) => inner.finish(),
             Self::DeflateRaw(inner) => inner.finish(),
-            // What is wrong with the data was said when it came; now only its end can be missing.
+            // Invalid data was reported by `push`; here only the end can be missing.
             Self::Gunzip(inner, _) => inner
                 .finish()
                 .map_err(|_| io::ErrorKind::UnexpectedEof.into()),
@@ -182,7 +182,7 @@ fn whole(format: &str, level: i32, bytes: &[u8]) -> io::Result<Vec<u8>> {
 }
 
 fn throw(ctx: &Ctx<'_>, error: &io::Error) -> rquickjs::Error {
-    let too_large = format!("Cannot create a Buffer larger than {LARGEST} bytes");
+    let too_large = format!("Cannot create a Buffer larger than {MAX_BYTES} bytes");
     let (code, errno, message) = match error.kind() {
         io::ErrorKind::FileTooLarge => ("ERR_BUFFER_TOO_LARGE", -5, too_large.as_str()),
         io::ErrorKind::UnexpectedEof => ("Z_BUF_ERROR", -5, "unexpected end of file"),
@@ -200,7 +200,6 @@ fn throw(ctx: &Ctx<'_>, error: &io::Error) -> rquickjs::Error {
     }
 }
 
-/// Adds the group `zlib`.
 pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>) -> rquickjs::Result<()> {
     let group = super::group(ctx, ops, "zlib")?;
     group.set(

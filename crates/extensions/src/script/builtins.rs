@@ -1,6 +1,6 @@
-//! Which import names the program answers itself, and with what.
+//! The table of import names that pinion provides itself.
 
-/// Import name, place below `js/`. Node's modules are also found without the prefix `node:`.
+/// Import names and their paths below `js/`. Node's modules are also found without the prefix `node:`.
 const TABLE: &[(&str, &str)] = &[
     ("typebox", "packages/typebox"),
     ("typebox/compile", "packages/typebox_compile"),
@@ -69,10 +69,10 @@ const TABLE: &[(&str, &str)] = &[
     ("node:sys", "node/util"),
 ];
 
-/// Scopes under which the packages of the host are known.
+/// The npm scopes of the host's packages.
 const SCOPES: &[&str] = &["@mariozechner/", "@earendil-works/"];
 
-/// Packages of the host below either scope, and their places.
+/// Packages of the host under either scope, and their paths.
 const HOST_PACKAGES: &[(&str, &str)] = &[
     ("pi-agent-core", "packages/pi-agent-core"),
     ("pi-ai", "packages/pi-ai"),
@@ -89,7 +89,7 @@ const HOST_PACKAGES: &[(&str, &str)] = &[
     ("pi-tui", "packages/pi-tui"),
 ];
 
-/// Names that belong to Node, whether there is a module for them here or not.
+/// ModuleResolver of Node's modules, including those that pinion does not provide.
 const NODE_NAMES: &[&str] = &[
     "assert",
     "assert/strict",
@@ -149,45 +149,45 @@ const NODE_NAMES: &[&str] = &[
     "zlib",
 ];
 
-/// What an import name means to the host.
+/// The meaning of an import name to the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Builtin {
-    /// The embedded module of this place.
+    /// The embedded module at this path.
     Here(&'static str),
-    /// One of Node's modules that is not here.
+    /// One of Node's modules that pinion does not provide.
     Missing,
 }
 
-/// Whether the host answers for `name`.
+/// Looks up `name`; `None` if it is neither the host's nor Node's.
 pub(crate) fn find(name: &str) -> Option<Builtin> {
     for scope in SCOPES {
         if let Some(package) = name.strip_prefix(scope)
-            && let Some((_, place)) = HOST_PACKAGES.iter().find(|(known, _)| *known == package)
+            && let Some((_, path)) = HOST_PACKAGES.iter().find(|(known, _)| *known == package)
         {
-            return Some(Builtin::Here(place));
+            return Some(Builtin::Here(path));
         }
     }
     let bare = name.strip_prefix("node:").unwrap_or(name);
     let known = |wanted: &str| TABLE.iter().find(|(known, _)| *known == wanted);
-    if let Some((_, place)) = known(name).or_else(|| {
+    if let Some((_, path)) = known(name).or_else(|| {
         NODE_NAMES
             .contains(&bare)
             .then(|| known(&format!("node:{bare}")))
             .flatten()
     }) {
-        return Some(Builtin::Here(place));
+        return Some(Builtin::Here(path));
     }
     (name.starts_with("node:") || NODE_NAMES.contains(&bare)).then_some(Builtin::Missing)
 }
 
-/// The name under which `place` is imported, for messages.
-pub(crate) fn public_name(place: &str) -> String {
-    if let Some((name, _)) = HOST_PACKAGES.iter().find(|(_, known)| *known == place) {
+/// Returns the name under which `path` is imported, for messages.
+pub(crate) fn public_name(path: &str) -> String {
+    if let Some((name, _)) = HOST_PACKAGES.iter().find(|(_, known)| *known == path) {
         return format!("{}{name}", SCOPES[0]);
     }
     TABLE
         .iter()
-        .find(|(_, known)| *known == place)
-        .map_or(place, |(name, _)| name)
+        .find(|(_, known)| *known == path)
+        .map_or(path, |(name, _)| name)
         .to_owned()
 }

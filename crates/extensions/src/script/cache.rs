@@ -1,8 +1,8 @@
-//! Scripts as the engine last compiled them, kept on disk.
+//! A cache of compiled scripts on disk.
 //!
-//! A file is named after the source, its path and our version, so a change of any of them is simply
-//! another file. It begins with a checksum of the rest: what does not match is ignored. A cache that
-//! cannot be written is no error.
+//! The name of a file is a hash of the source, its path and pinion's version, so a change of any of them leads to
+//! another file. The file begins with a checksum of the rest; a file that does not match is ignored. A cache that
+//! cannot be written is not an error.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,13 +13,13 @@ use sha2::{Digest as _, Sha256};
 
 use super::transform::Facts;
 
-/// Changes whenever what is kept changes its meaning.
+/// Changes whenever the meaning of the stored data changes.
 const VERSION: &str = concat!("pinion ", env!("CARGO_PKG_VERSION"), " script 4");
 const MAGIC: &[u8] = b"pinion-script-1\n";
 const CHECKSUM: usize = 32;
 
-/// How much is kept before the oldest goes.
-const MOST_BYTES: u64 = 64 << 20;
+/// The most bytes in the cache. Beyond them the oldest files are removed.
+const CACHE_LIMIT: u64 = 64 << 20;
 
 /// A directory of compiled scripts.
 #[derive(Debug, Clone)]
@@ -27,11 +27,11 @@ pub(crate) struct Cache {
     directory: PathBuf,
 }
 
-/// What was kept of a source.
+/// A cache entry of one source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct CacheEntry {
     pub(crate) facts: Facts,
-    /// Bytecode of a module, the text of anything else.
+    /// Bytecode of a module, or the text of any other file.
     pub(crate) code: Vec<u8>,
 }
 
@@ -40,7 +40,7 @@ impl Cache {
         Self { directory }
     }
 
-    /// The name under which what becomes of `source` is kept.
+    /// Returns the name of the entry for `source`.
     pub(crate) fn key(path: &Path, source: &[u8]) -> String {
         let mut hash = Sha256::new();
         hash.update(VERSION);
@@ -51,9 +51,9 @@ impl Cache {
         hex(&hash.finalize())
     }
 
-    /// What was kept as `key`, if it is whole.
-    pub(crate) fn get(&self, key: &str) -> Option<Kept> {
-        let bytes = pinion_files::read(&self.place(key), MOST_BYTES).ok()?;
+    /// Returns the entry `key` if it is complete.
+    pub(crate) fn get(&self, key: &str) -> Option<CacheEntry> {
+        let bytes = pinion_files::read(&self.entry_path(key), CACHE_LIMIT).ok()?;
         let rest = bytes.strip_prefix(MAGIC)?;
         let (checksum, rest) = rest.split_at_checked(CHECKSUM)?;
         if Sha256::digest(rest).as_slice() != checksum {
@@ -62,13 +62,13 @@ impl Cache {
         let (length, rest) = rest.split_at_checked(4)?;
         let length = u32::from_le_bytes(length.try_into().ok()?) as usize;
         let (facts, code) = rest.split_at_checked(length)?;
-        Some(Kept {
+        Some(CacheEntry {
             facts: serde_json::from_slice(facts).ok()?,
             code: code.to_vec(),
         })
     }
 
-    /// Keeps `code` as `key`.
+    /// Stores `code` as `key`.
     pub(crate) fn put(&self, key: &str, facts: &Facts, code: &[u8]) {
         let Ok(facts) = serde_json::to_vec(facts) else {
             return;
@@ -80,28 +80,28 @@ impl Cache {
         rest.extend_from_slice(&length.to_le_bytes());
         rest.extend_from_slice(&facts);
         rest.extend_from_slice(code);
-        // Only ever a speed-up: whoever cannot write goes without.
+        // The cache only saves time: a failed write is ignored.
         let _ = self.write(key, &rest);
     }
 
     fn write(&self, key: &str, rest: &[u8]) -> std::io::Result<()> {
         fs::create_dir_all(&self.directory)?;
         let content = [MAGIC, &Sha256::digest(rest), rest].concat();
-        // A file that a crash of the machine damages does not match its checksum.
+        // A file that was damaged by a crash of the machine does not match its checksum.
         let options = Replace {
             sync: false,
             ..Replace::PRIVATE
         };
-        pinion_files::replace(&self.place(key), &content, options)
+        pinion_files::replace(&self.entry_path(key), &content, options)
     }
 
-    fn place(&self, key: &str) -> PathBuf {
+    fn entry_path(&self, key: &str) -> PathBuf {
         self.directory.join(format!("{key}.script"))
     }
 
-    /// Removes the oldest files until what remains is within bounds.
+    /// Removes the oldest files until the rest fits [`CACHE_LIMIT`].
     pub(crate) fn trim(&self) {
-        self.trim_to(MOST_BYTES);
+        self.trim_to(CACHE_LIMIT);
     }
 
     fn trim_to(&self, most: u64) {
@@ -135,11 +135,11 @@ fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::script::transform::Kind;
+    use crate::script::transform::SourceKind;
 
     fn facts() -> Facts {
         Facts {
-            kind: Kind::Module,
+            kind: SourceKind::Module,
             imports: vec![("node:fs".into(), vec!["readFileSync".into()])],
             uses_require: false,
             exports: vec!["default".to_owned()],
@@ -150,19 +150,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_comes_back_unless_it_was_damaged() {
+    fn stored_entries_are_returned_unless_damaged() {
         let directory = tempfile::tempdir().unwrap();
         let cache = Cache::new(directory.path().join("scripts"));
         let key = Cache::key(Path::new("/a.ts"), b"source");
         assert_eq!(cache.get(&key), None);
         cache.put(&key, &facts(), b"code");
-        let kept = cache.get(&key).unwrap();
+        let entry = cache.get(&key).unwrap();
         assert_eq!(
-            (kept.facts, kept.code.as_slice()),
+            (entry.facts, entry.code.as_slice()),
             (facts(), b"code".as_slice())
         );
 
-        let file = cache.place(&key);
+        let file = cache.entry_path(&key);
         let whole = fs::read(&file).unwrap();
         for damage in [0, MAGIC.len() + 3, whole.len() - 1] {
             let mut bytes = whole.clone();
@@ -180,7 +180,7 @@ mod tests {
 
         let directory = tempfile::tempdir().unwrap();
         let cache = Cache::new(directory.path().to_owned());
-        let fifo = cache.place("key");
+        let fifo = cache.entry_path("key");
         nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
         cache.put("key", &facts(), b"code");
         assert!(fs::symlink_metadata(fifo).unwrap().file_type().is_fifo());
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_cache_loses_its_oldest() {
+    fn a_full_cache_removes_its_oldest_files() {
         let directory = tempfile::tempdir().unwrap();
         let cache = Cache::new(directory.path().to_owned());
         for key in ["old", "new"] {
@@ -208,7 +208,7 @@ mod tests {
             let time = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(age);
             fs::File::options()
                 .write(true)
-                .open(cache.place(key))
+                .open(cache.entry_path(key))
                 .unwrap()
                 .set_modified(time)
                 .unwrap();

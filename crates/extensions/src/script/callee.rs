@@ -1,34 +1,34 @@
-//! What was called that is not a function. The engine tells only where, so the words are read from
-//! the script as it was compiled.
+//! Finds the name of a called value that is not a function. The engine reports only the location, so the name is read
+//! from the script as it was compiled.
 
 use std::path::Path;
 
-use super::load::LARGEST_SOURCE;
+use super::load::MAX_SOURCE_BYTES;
 use super::transform::transform;
 
-/// The message for "not a function", from the innermost place of `stack`.
+/// Returns the message for "not a function", from the innermost frame of `stack`.
 pub(crate) fn not_a_function(stack: &str) -> Option<String> {
     let frame = stack.lines().find(|line| line.starts_with("    at "))?;
-    let (path, line, column) = place(frame)?;
+    let (path, line, column) = frame_location(frame)?;
     let path = Path::new(path);
     if !path.is_absolute() {
         return None;
     }
-    let source = pinion_files::read_text(path, LARGEST_SOURCE).ok()?;
+    let source = pinion_files::read_text(path, MAX_SOURCE_BYTES).ok()?;
     let code = transform(path, source.trim_start_matches('\u{feff}'))
         .ok()?
         .code;
     message(code.lines().nth(line.checked_sub(1)?)?, column)
 }
 
-/// `at name (file:line:column)`.
-fn place(frame: &str) -> Option<(&str, usize, usize)> {
-    let place = frame.trim().strip_prefix("at ")?;
-    let place = match place.split_once(" (") {
-        Some((_, place)) => place.strip_suffix(')')?,
-        None => place,
+/// Parses `at name (file:line:column)`.
+fn frame_location(frame: &str) -> Option<(&str, usize, usize)> {
+    let frame_location = frame.trim().strip_prefix("at ")?;
+    let frame_location = match frame_location.split_once(" (") {
+        Some((_, frame_location)) => frame_location.strip_suffix(')')?,
+        None => frame_location,
     };
-    let (rest, column) = place.rsplit_once(':')?;
+    let (rest, column) = frame_location.rsplit_once(':')?;
     let (path, line) = rest.rsplit_once(':')?;
     Some((path, line.parse().ok()?, column.parse().ok()?))
 }
@@ -60,7 +60,7 @@ fn message(line: &str, column: usize) -> Option<String> {
     Some(format!("{} is not a {what}", short(&callee)))
 }
 
-/// Where the chain of members that ends before `at` begins.
+/// Returns the start of the chain of members that ends before `at`.
 fn begin(text: &[char], mut at: usize) -> Option<usize> {
     loop {
         if at == 0 || text[at - 1] != '.' {
@@ -79,7 +79,7 @@ fn begin(text: &[char], mut at: usize) -> Option<usize> {
     }
 }
 
-/// Where the bracket that closes at `close` opens.
+/// Returns the position of the bracket that opens the one at `close`.
 fn opening(text: &[char], close: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for at in (0..=close).rev() {
@@ -95,7 +95,7 @@ fn opening(text: &[char], close: usize) -> Option<usize> {
     None
 }
 
-/// Arguments along the way are left out: `a(...).b`.
+/// Shortens arguments within a chain: `a(...).b`.
 fn short(callee: &str) -> String {
     let mut shortened = String::new();
     let mut depth = 0_usize;
@@ -158,14 +158,17 @@ mod tests {
     #[test]
     fn frames_name_file_line_and_column() {
         assert_eq!(
-            place("    at <anonymous> (/a/b.ts:12:3)"),
+            frame_location("    at <anonymous> (/a/b.ts:12:3)"),
             Some(("/a/b.ts", 12, 3))
         );
         assert_eq!(
-            place("    at run (/a b/c (1).ts:5:33)"),
+            frame_location("    at run (/a b/c (1).ts:5:33)"),
             Some(("/a b/c (1).ts", 5, 33))
         );
-        assert_eq!(place("    at /a/b.ts:12:3"), Some(("/a/b.ts", 12, 3)));
-        assert_eq!(place("    at native"), None);
+        assert_eq!(
+            frame_location("    at /a/b.ts:12:3"),
+            Some(("/a/b.ts", 12, 3))
+        );
+        assert_eq!(frame_location("    at native"), None);
     }
 }

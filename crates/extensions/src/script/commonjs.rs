@@ -1,4 +1,4 @@
-//! CommonJS seen from modules: `import` of a file that says `module.exports`.
+//! CommonJS from modules: `import` of a file that assigns `module.exports`.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use rquickjs::{Ctx, Function, Module, Object, Result, Value};
 use super::facade::{exported, is_identifier};
 use super::load::{REQUIRE, import_now};
 
-/// The function around the text of a CommonJS file.
+/// Returns the function around the text of a CommonJS file.
 pub(crate) fn wrapper<'js>(ctx: &Ctx<'js>, path: &str, code: &str) -> Result<Function<'js>> {
     let code = code.trim_start_matches('\u{feff}');
     let code = match code.strip_prefix("#!") {
@@ -24,10 +24,10 @@ pub(crate) fn wrapper<'js>(ctx: &Ctx<'js>, path: &str, code: &str) -> Result<Fun
     )
 }
 
-/// A module that gives out what the CommonJS or JSON file `name` exports.
+/// Returns a module with the exports of the CommonJS or JSON file `name`.
 ///
-/// The file is run here and now: what it exports is known only afterwards, and a module must know
-/// its names before it runs.
+/// The file runs immediately: its exports are known only afterwards, and a module needs its export names before it
+/// runs.
 pub(crate) fn as_module<'js>(ctx: &Ctx<'js>, name: &str, path: &Path) -> Result<Module<'js>> {
     let require = import_now(ctx, REQUIRE)?;
     let run: Function<'js> = require.get("runForImport")?;
@@ -48,7 +48,7 @@ pub(crate) fn as_module<'js>(ctx: &Ctx<'js>, name: &str, path: &Path) -> Result<
     Module::declare(ctx.clone(), name, source)
 }
 
-/// A `require` for the file at `path`.
+/// Returns a `require` for the file at `path`.
 pub(crate) fn require_for<'js>(ctx: &Ctx<'js>, path: &Path) -> Result<Value<'js>> {
     let module: Object<'js> = import_now(ctx, REQUIRE)?;
     let create: Function<'js> = module.get("createRequire")?;

@@ -1,32 +1,30 @@
-//! The modules compiled into the program.
+//! The JavaScript modules compiled into the binary.
 
 /// One module of `js/`.
 pub(crate) struct Embedded {
-    /// `pinion:` and its place below `js/`.
+    /// `pinion:` and the path below `js/`.
     pub(crate) name: &'static str,
-    /// Its bytecode.
     pub(crate) code: &'static [u8],
-    /// Each name it exports; for what it only passes on, the module it comes from and the name there.
+    /// Each exported name. For a re-export also the module it comes from and its name there.
     exports: &'static [(&'static str, &'static str, &'static str)],
     stars: &'static [&'static str],
 }
 
 static MODULES: &[Embedded] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
-/// The module called `name`.
 pub(crate) fn find(name: &str) -> Option<&'static Embedded> {
-    let place = MODULES.binary_search_by(|module| module.name.cmp(name));
-    place.ok().map(|place| &MODULES[place])
+    let index = MODULES.binary_search_by(|module| module.name.cmp(name));
+    index.ok().map(|index| &MODULES[index])
 }
 
-/// Every module, for checks.
+/// Returns every module, for tests.
 #[cfg(test)]
 pub(crate) fn all() -> impl Iterator<Item = &'static Embedded> {
     MODULES.iter()
 }
 
 impl Embedded {
-    /// Whether the module exports `wanted`, itself or through another.
+    /// Reports whether the module exports `wanted`, itself or through a star export.
     pub(crate) fn exports(&self, wanted: &str) -> bool {
         self.listed().any(|name| name == wanted)
             || wanted != "default"
@@ -37,18 +35,18 @@ impl Embedded {
                 })
     }
 
-    /// The names the module itself lists.
+    /// Returns the names that the module lists itself.
     pub(crate) fn listed(&self) -> impl Iterator<Item = &'static str> {
         self.exports.iter().map(|(name, ..)| *name)
     }
 
-    /// The module that makes what this one lists as `wanted`, and its name there; `None` when this
-    /// one makes it or does not list it.
+    /// Returns the module that defines `wanted`, and its name there; `None` if this module defines it or does not list
+    /// it.
     pub(crate) fn origin(&self, wanted: &str) -> Option<(&'static Self, &'static str)> {
-        let place = self
+        let index = self
             .exports
             .binary_search_by(|(name, ..)| (*name).cmp(wanted));
-        let (_, from, inner) = self.exports[place.ok()?];
+        let (_, from, inner) = self.exports[index.ok()?];
         let module = find(from)?;
         Some(module.origin(inner).unwrap_or((module, inner)))
     }
@@ -59,7 +57,7 @@ mod tests {
     use crate::script::{Script, ScriptOptions};
 
     #[tokio::test]
-    async fn every_module_exports_what_is_listed_for_it() {
+    async fn every_module_exports_its_listed_names() {
         let script = Script::start(ScriptOptions::default()).unwrap();
         let generation = script.open_generation().await.unwrap();
         for module in super::all() {

@@ -1,10 +1,10 @@
-//! How exceptions leave the engine.
+//! Errors of scripts, and the conversion of exceptions to them.
 
 use rquickjs::{Ctx, Value};
 
 use super::callee::not_a_function;
 
-/// Why a call of a script failed. Shown as the message alone.
+/// The reasons why a call of a script failed. Displayed as the message alone.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScriptError {
     /// The script threw.
@@ -12,20 +12,20 @@ pub enum ScriptError {
     Thrown {
         /// The message of the error, or the thrown value as text.
         message: String,
-        /// `TypeError` and the like; empty when something else than an error was thrown.
+        /// `TypeError` and the like; empty if the thrown value is not an error.
         name: String,
-        /// The error's own `code`, as Node's errors have.
+        /// The `code` of the error, which Node's errors have.
         code: Option<String>,
-        /// Where it was thrown.
+        /// The stack trace.
         stack: Option<String>,
     },
-    /// The script did not return, or held too much memory.
+    /// The script did not return in time, or used too much memory.
     #[error("{0}")]
     Interrupted(String),
-    /// The scripts held too much memory, and everything they had was dropped.
+    /// The scripts used too much memory, and all generations were dropped.
     #[error("{0}")]
     Exhausted(String),
-    /// Nobody waits for the call any more.
+    /// The caller stopped waiting for the call.
     #[error("The call was aborted")]
     Aborted,
     /// The generation is closed.
@@ -34,13 +34,13 @@ pub enum ScriptError {
     /// Too many requests wait for the engine.
     #[error("The extensions are busy and too many requests wait for them. Try again later.")]
     Busy,
-    /// The engine has ended or could not be made.
+    /// The engine has ended or could not be created.
     #[error("The script engine has ended")]
     Ended,
 }
 
 impl ScriptError {
-    /// A stable name for the kind of failure.
+    /// Returns a stable name for the kind of failure.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -55,7 +55,7 @@ impl ScriptError {
     }
 }
 
-/// What `value`, once thrown, says.
+/// Converts a thrown value to an error.
 pub(crate) fn describe<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> ScriptError {
     let Some(object) = value.as_object().filter(|_| value.is_error()) else {
         return ScriptError::Thrown {
@@ -99,8 +99,8 @@ fn as_text<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> String {
     }
 }
 
-/// `message` in the words extensions expect: the engine names a failed property access or call
-/// differently from the engine extensions are written for. `stack` tells where it was thrown.
+/// Returns `message` in the words that extensions expect: this engine words a failed property access or call
+/// differently from V8, which extensions are written for. `stack` holds the location of the error.
 #[must_use]
 pub fn readable_message(message: &str, stack: Option<&str>) -> String {
     if message == "not a function" {

@@ -1,7 +1,7 @@
-//! Stand-ins for built-in modules that lack a name an extension imports.
+//! Replacements for built-in modules that lack a name an extension imports.
 //!
-//! A missing name would be an error of the whole import. So whoever asks for one gets a module that
-//! passes on what there is and explains itself when the rest is used.
+//! A missing name would make the whole import fail. An import of such a name therefore gets a module that re-exports
+//! the existing names and throws an explanation when a missing one is used.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -12,15 +12,16 @@ use super::transform::EVERYTHING;
 
 const PREFIX: &str = "pinion:facade/";
 
-/// Names of one module, and what they are called outside.
+/// ModuleResolver of one module, each with the name it is exported under.
 type Renamed = Vec<(&'static str, String)>;
 
-/// The stand-ins handed out so far, by name.
+/// The replacement modules created so far, by name.
 #[derive(Default)]
 pub(crate) struct Facades(RefCell<HashMap<String, String>>);
 
 impl Facades {
-    /// The module that gives `wanted` of `module`: itself, the one that makes them all, or a stand-in.
+    /// Returns the name of a module that exports `wanted` of `module`: itself, the one that defines them all, or a
+    /// replacement.
     pub(crate) fn covering(&self, module: &Embedded, wanted: &[String]) -> String {
         if let Some(origins) = origins(module, wanted) {
             return self.gathering(module, &origins);
@@ -35,12 +36,12 @@ impl Facades {
         }
         missing.sort_unstable();
         missing.dedup();
-        let place = module.name.trim_start_matches("pinion:");
-        let name = format!("{PREFIX}{place}?{}", missing.join(","));
+        let path = module.name.trim_start_matches("pinion:");
+        let name = format!("{PREFIX}{path}?{}", missing.join(","));
         self.0
             .borrow_mut()
             .entry(name.clone())
-            .or_insert_with(|| source(module, &missing, &builtins::public_name(place)));
+            .or_insert_with(|| source(module, &missing, &builtins::public_name(path)));
         name
     }
 
@@ -58,8 +59,8 @@ impl Facades {
             .collect();
         names.sort_unstable();
         names.dedup();
-        let place = module.name.trim_start_matches("pinion:");
-        let name = format!("{PREFIX}{place}?only={}", names.join(","));
+        let path = module.name.trim_start_matches("pinion:");
+        let name = format!("{PREFIX}{path}?only={}", names.join(","));
         self.0
             .borrow_mut()
             .entry(name.clone())
@@ -67,22 +68,22 @@ impl Facades {
         name
     }
 
-    /// The source of the stand-in called `name`.
+    /// Returns the source of the replacement called `name`.
     pub(crate) fn source(&self, name: &str) -> Option<String> {
         self.0.borrow().get(name).cloned()
     }
 }
 
-/// Where the names of `wanted` are made, if `module` makes none of them itself.
+/// Returns the modules that define the names of `wanted`, if `module` defines none of them itself.
 ///
-/// Then the module need not be loaded: many of ours gather what others make, and an extension uses
-/// little of it.
+/// In that case `module` need not be loaded: many built-in modules only re-export others, and an extension uses few of
+/// the names.
 fn origins(module: &Embedded, wanted: &[String]) -> Option<BTreeMap<&'static str, Renamed>> {
     let mut origins: BTreeMap<&'static str, Renamed> = BTreeMap::new();
     for name in wanted {
         let (origin, inner) = module.origin(name)?;
         let names = origins.entry(origin.name).or_default();
-        // A file may ask for a name twice: to use it and to pass it on.
+        // A file may import a name twice: to use it and to re-export it.
         if names.iter().all(|(_, known)| known != name) {
             names.push((inner, name.clone()));
         }
@@ -124,7 +125,7 @@ fn source(module: &Embedded, missing: &[&str], public: &str) -> String {
     text
 }
 
-/// `name` as it may stand in an export clause.
+/// Returns `name` in the form of an export clause.
 pub(crate) fn exported(name: &str) -> String {
     if is_identifier(name) {
         name.to_owned()
@@ -133,7 +134,7 @@ pub(crate) fn exported(name: &str) -> String {
     }
 }
 
-/// Whether `name` can be written without quotes.
+/// Reports whether `name` can be written without quotes.
 pub(crate) fn is_identifier(name: &str) -> bool {
     let mut characters = name.chars();
     characters
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_that_only_passes_on_what_is_wanted_is_not_loaded() {
+    fn a_module_that_only_reexports_the_wanted_names_is_not_loaded() {
         let sync = "pinion:node/internal_fs_sync";
         assert_eq!(covering(&["existsSync", "readFileSync"]), sync);
         let gathered = "pinion:facade/node/fs?only=existsSync,promises";

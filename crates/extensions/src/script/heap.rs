@@ -1,10 +1,10 @@
-//! Memory of the engine: counted, with a size it never exceeds, and quick to have at the start.
+//! The memory allocator of the engine: it counts memory, enforces a limit, and is fast at the start.
 //!
-//! The engine packs small objects into pages of its own and asks for those one by one, which is what
-//! the system's allocator is slow at on a second thread. So pages and small blocks come from one region
-//! that is mapped at once and handed out from front to back; blocks given back are kept in lists by
-//! size. What does not fit into the region, or is large, comes from the program's allocator: whatever
-//! a script does, no more than the region is ever held back.
+//! The engine packs small objects into pages and allocates these one by one, which the system's allocator does slowly
+//! on a second thread. Pages and small blocks therefore come from one region, which is mapped at once and handed out
+//! from front to back; freed blocks are stored in lists by size. Large blocks, and those that do not fit into the
+//! region, come from the program's allocator. The region is never returned to the system while the engine runs, so at
+//! most its size is held back.
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, realloc};
@@ -14,28 +14,28 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rquickjs::allocator::Allocator;
 
-/// Every block is aligned to this and preceded by its size in as many bytes.
+/// The alignment of every block in bytes. Its size is stored in as many bytes before it.
 const UNIT: usize = size_of::<usize>();
 
-/// The size of the region.
-const REGION: usize = 2 << 20;
+/// Bytes of the region.
+const REGION_SIZE: usize = 2 << 20;
 
-/// How much of the region is there before it is asked for: about what one extension takes.
-const READY: usize = 512 << 10;
+/// Bytes of the region that are populated in advance: about the need of one extension.
+const PREPOPULATED: usize = 512 << 10;
 
-/// Larger blocks do not come from the region.
-const SMALL: usize = 8 << 10;
+/// Larger blocks, in bytes, do not come from the region.
+const MAX_SMALL: usize = 8 << 10;
 
-/// Memory of the engine.
+/// The engine's allocator.
 pub(crate) struct Heap {
-    // Written by the thread of the engine only, so reading and writing need not be one step.
+    // Only the engine's thread writes this, so that reading and writing need not be atomic together.
     used: Arc<AtomicUsize>,
     most: Arc<AtomicUsize>,
     region: Option<Region>,
 }
 
 impl Heap {
-    /// Counts into `used`; refuses what would exceed `most`, as it is at that moment.
+    /// Creates an allocator that counts into `used` and refuses to exceed the current value of `most`.
     pub(crate) fn new(used: Arc<AtomicUsize>, most: Arc<AtomicUsize>) -> Self {
         Self {
             used,
@@ -62,18 +62,18 @@ impl Heap {
             .store(self.used().wrapping_sub(size), Ordering::Relaxed);
     }
 
-    /// A block of `size` bytes, and whether it was made to be all zeros.
+    /// Allocates `size` bytes. Returns the block and whether it is known to be zeroed.
     fn block(&mut self, size: usize, make: unsafe fn(Layout) -> *mut u8) -> (*mut u8, bool) {
         let Some(size) = size.checked_next_multiple_of(UNIT) else {
             return (ptr::null_mut(), false);
         };
-        // Nothing would leave no room for the list of free blocks.
+        // An empty block would have no room for the link of the free list.
         let size = size.max(UNIT);
         if !self.fits(size) {
             return (ptr::null_mut(), false);
         }
         let block = match &mut self.region {
-            Some(region) if size <= SMALL => region.take(size),
+            Some(region) if size <= MAX_SMALL => region.take(size),
             _ => ptr::null_mut(),
         };
         if !block.is_null() {
@@ -101,8 +101,8 @@ fn layout(size: usize) -> Option<Layout> {
     Layout::from_size_align(size.checked_add(UNIT)?, UNIT).ok()
 }
 
-// SAFETY: blocks are aligned to `UNIT`, do not overlap, and hold at least what was asked for; their
-// size is kept in front of them.
+// SAFETY: blocks are aligned to `UNIT`, do not overlap, and have at least the requested size, which is stored in front
+// of them.
 unsafe impl Allocator for Heap {
     fn alloc(&mut self, size: usize) -> *mut u8 {
         self.block(size, alloc).0
@@ -124,8 +124,8 @@ unsafe impl Allocator for Heap {
         if block.is_null() {
             return;
         }
-        // SAFETY: the caller hands back what this allocator gave out, so its size is in front of it
-        // and it came from the region or, with this very layout, from the program's allocator.
+        // SAFETY: the caller returns a block of this allocator, so its size is in front of it and it came from the
+        // region or, with this very layout, from the program's allocator.
         unsafe {
             let size = Self::usable_size(block);
             self.subtract(size);
@@ -143,7 +143,7 @@ unsafe impl Allocator for Heap {
         if block.is_null() {
             return self.alloc(wanted);
         }
-        // SAFETY: the caller hands back what this allocator gave out; see `dealloc`.
+        // SAFETY: the caller returns a block of this allocator; see `dealloc`.
         unsafe {
             let old = Self::usable_size(block);
             let inside = self
@@ -190,18 +190,18 @@ struct Region {
     start: *mut u8,
     /// Bytes handed out so far.
     taken: usize,
-    /// For each size in units, the block given back last; it points to the one before.
-    free: [*mut u8; SMALL / UNIT + 1],
+    /// For each size in units, the block that was freed last; it points to the one freed before.
+    free: [*mut u8; MAX_SMALL / UNIT + 1],
 }
 
 impl Region {
     fn new() -> Option<Self> {
-        // SAFETY: a new private mapping at a place of the system's choosing touches nothing else.
-        // Asking for pages in advance is only a wish: whether it is granted does not matter.
+        // SAFETY: a new private mapping at an address that the system chooses touches nothing else. Populating pages in
+        // advance is only advice, and its failure does not matter.
         let start = unsafe {
             let start = libc::mmap(
                 ptr::null_mut(),
-                REGION,
+                REGION_SIZE,
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
                 -1,
@@ -211,28 +211,28 @@ impl Region {
                 return None;
             }
             #[cfg(target_os = "linux")]
-            libc::madvise(start, READY, libc::MADV_POPULATE_WRITE);
+            libc::madvise(start, PREPOPULATED, libc::MADV_POPULATE_WRITE);
             start
         };
         Some(Self {
             start: start.cast(),
             taken: 0,
-            free: [ptr::null_mut(); SMALL / UNIT + 1],
+            free: [ptr::null_mut(); MAX_SMALL / UNIT + 1],
         })
     }
 
-    /// A block of `size` bytes, a multiple of `UNIT` and at most `SMALL`; null when none is left.
+    /// Returns a block of `size` bytes, a multiple of `UNIT` and at most `MAX_SMALL`; null if none is left.
     fn take(&mut self, size: usize) -> *mut u8 {
         let first = &mut self.free[size / UNIT];
         let block = *first;
-        // SAFETY: a free block holds the address of the next in its first unit; what was not yet
-        // handed out of the region is ours to write.
+        // SAFETY: a free block holds the address of the next in its first unit; the part of the region that was not
+        // handed out yet belongs to this allocator.
         unsafe {
             if !block.is_null() {
                 *first = block.cast::<*mut u8>().read();
                 return block;
             }
-            if self.taken + UNIT + size > REGION {
+            if self.taken + UNIT + size > REGION_SIZE {
                 return ptr::null_mut();
             }
             let start = self.start.add(self.taken);
@@ -243,17 +243,17 @@ impl Region {
     }
 
     fn holds(&self, block: *mut u8) -> bool {
-        (block as usize).wrapping_sub(self.start as usize) < REGION
+        (block as usize).wrapping_sub(self.start as usize) < REGION_SIZE
     }
 
-    /// Takes `block` of `size` bytes back.
+    /// Adds `block` of `size` bytes to the free list.
     ///
     /// # Safety
     ///
-    /// The block must have been taken from here and not been given back.
+    /// The block must have come from this region and not have been freed.
     unsafe fn give_back(&mut self, block: *mut u8, size: usize) {
         let first = &mut self.free[size / UNIT];
-        // SAFETY: nobody uses the block any more, and it holds at least one unit.
+        // SAFETY: the block is not in use any more, and it holds at least one unit.
         unsafe { block.cast::<*mut u8>().write(*first) };
         *first = block;
     }
@@ -261,8 +261,8 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours, and the engine, whose blocks are in it, has ended.
-        unsafe { libc::munmap(self.start.cast(), REGION) };
+        // SAFETY: the mapping belongs to this region, and the engine, whose blocks are in it, has ended.
+        unsafe { libc::munmap(self.start.cast(), REGION_SIZE) };
     }
 }
 
@@ -277,11 +277,11 @@ mod tests {
     }
 
     #[test]
-    fn blocks_keep_what_is_written_whatever_happens_around_them() {
+    fn blocks_hold_their_content_while_others_change() {
         let (mut heap, used) = heap(usize::MAX);
         let mut blocks: Vec<(*mut u8, usize, u8)> = Vec::new();
         let mut random = 1_usize;
-        // More than the region holds, so that both kinds of blocks are in it.
+        // More than the region holds, so that blocks from both sources occur.
         for round in 0..4_000_usize {
             random = random
                 .wrapping_mul(6_364_136_223_846_793_005)
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn what_exceeds_the_limit_is_refused() {
+    fn allocations_over_the_limit_are_refused() {
         let (mut heap, used) = heap(1000);
         let block = heap.alloc(600);
         assert!(!block.is_null());

@@ -1,4 +1,4 @@
-//! What a script may not exceed: time without returning, memory, and the patience of its caller.
+//! The limits of a script: time without returning, memory, and the cancellation of its calls.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -10,23 +10,23 @@ use tokio_util::sync::CancellationToken;
 
 use super::errors::ScriptError;
 
-/// How far above the limit memory may go before it is refused. An interrupted script ends cleanly; a
-/// refused allocation is an exception at a place of the script's choosing.
+/// Bytes above the limit at which allocations fail. Scripts are interrupted at the limit itself, which ends them
+/// cleanly; a failed allocation is an exception that a script can catch.
 const HEADROOM: usize = 64 << 20;
 
-/// How long a script that waited may go on after a call it may work for was given up.
-const GRACE: Duration = Duration::from_millis(100);
+/// Time that a job may run while one of the unfinished calls, which it may work for, is cancelled.
+const ABORT_GRACE: Duration = Duration::from_millis(100);
 
-/// The engine asks far more often than this while a script runs. A longer gap is time the script
-/// spent waiting for an operation, which is not held against it.
-const GAP: Duration = Duration::from_millis(500);
+/// The engine checks far more often than this while a script runs. A longer gap is time that the script spent waiting
+/// for an operation, which does not count as running time.
+const WAIT_GAP: Duration = Duration::from_millis(500);
 
-/// Ends the engine from outside.
+/// A switch that ends the engine from another thread.
 #[derive(Debug, Default)]
 pub(crate) struct Stop(AtomicBool);
 
 impl Stop {
-    /// Interrupts whatever runs, now and from now on.
+    /// Interrupts the running script and all later ones.
     pub(crate) fn now(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -42,26 +42,26 @@ enum Reason {
     Memory,
     Aborted,
     /// Like `Aborted`, in a job that may belong to any of the unfinished calls.
-    GivenUp,
+    Abandoned,
     Stopped,
 }
 
-/// Watches one engine from its own thread.
+/// Enforces the limits of one engine, on its own thread.
 pub(crate) struct Watch {
     busy_limit: Cell<Duration>,
     memory_limit: Cell<usize>,
-    /// What the allocator never exceeds.
+    /// The limit of the allocator.
     most: Arc<AtomicUsize>,
     used: Arc<AtomicUsize>,
     stop: Arc<Stop>,
     turn: Cell<Instant>,
-    asked: Cell<Instant>,
+    last_check: Cell<Instant>,
     reason: Cell<Option<Reason>>,
     running: RefCell<Option<Running>>,
     unfinished: RefCell<HashMap<u64, CancellationToken>>,
 }
 
-/// A limit as a number.
+/// Converts a limit to a number of bytes.
 fn bytes(memory_limit: Option<usize>) -> usize {
     memory_limit.map_or(isize::MAX as usize - HEADROOM, |limit| {
         limit.min(isize::MAX as usize - HEADROOM)
@@ -84,19 +84,19 @@ impl Watch {
             used: Arc::default(),
             stop,
             turn: Cell::new(Instant::now()),
-            asked: Cell::new(Instant::now()),
+            last_check: Cell::new(Instant::now()),
             reason: Cell::new(None),
             running: RefCell::new(None),
             unfinished: RefCell::default(),
         }
     }
 
-    /// Where the allocator counts, and what it must not exceed.
+    /// Returns the counter of the allocator and its limit.
     pub(crate) fn memory(&self) -> (Arc<AtomicUsize>, Arc<AtomicUsize>) {
         (Arc::clone(&self.used), Arc::clone(&self.most))
     }
 
-    /// From here on these limits hold.
+    /// Replaces the limits.
     pub(crate) fn set_limits(&self, busy_limit: Duration, memory_limit: Option<usize>) {
         let memory_limit = bytes(memory_limit);
         self.busy_limit.set(busy_limit);
@@ -104,26 +104,27 @@ impl Watch {
         self.most.store(memory_limit + HEADROOM, Ordering::Relaxed);
     }
 
-    /// A new turn of the loop begins: the script starts with all its time.
+    /// Starts a new turn of the loop, with the full running time.
     pub(crate) fn begin(&self) {
         let now = Instant::now();
         self.turn.set(now);
-        self.asked.set(now);
+        self.last_check.set(now);
     }
 
-    /// How long the current turn may still take.
+    /// Returns the time that the current turn may still take.
     pub(crate) fn time_left(&self) -> Duration {
         let spent = self.turn.get().elapsed();
         self.busy_limit.get().saturating_sub(spent)
     }
 
-    /// The script has waited for an operation that is bounded by [`Watch::time_left`]: the gap is not excused.
+    /// Records that the script waited for an operation that is limited by [`Watch::time_left`], so that this time
+    /// counts.
     pub(crate) fn waited(&self) {
-        self.asked.set(Instant::now());
+        self.last_check.set(Instant::now());
     }
 
-    /// The script runs call `id` on behalf of `label` until [`Watch::leave`]; what it leaves behind
-    /// may go on until [`Watch::ended`].
+    /// Records that the script runs call `id` on behalf of `label` until [`Watch::leave`]. Jobs that the call leaves
+    /// behind may continue until [`Watch::ended`].
     pub(crate) fn enter(&self, id: u64, label: &str, cancel: &CancellationToken) {
         self.begin();
         self.unfinished.borrow_mut().insert(id, cancel.clone());
@@ -137,22 +138,22 @@ impl Watch {
         *self.running.borrow_mut() = None;
     }
 
-    /// Call `id` is settled.
+    /// Records that call `id` has ended.
     pub(crate) fn ended(&self, id: u64) {
         self.unfinished.borrow_mut().remove(&id);
     }
 
-    fn one_was_given_up(&self) -> bool {
+    fn has_cancelled_call(&self) -> bool {
         self.unfinished
             .borrow()
             .values()
             .any(CancellationToken::is_cancelled)
     }
 
-    /// Asked by the engine every few thousand steps: whether to interrupt.
+    /// Reports whether to interrupt the script. The engine calls it every few thousand steps.
     pub(crate) fn must_stop(&self) -> bool {
-        let gap = self.asked.replace(Instant::now()).elapsed();
-        if gap > GAP {
+        let gap = self.last_check.replace(Instant::now()).elapsed();
+        if gap > WAIT_GAP {
             self.turn.set(self.turn.get() + gap);
         }
         let reason = if self.stop.is_set() {
@@ -168,8 +169,8 @@ impl Watch {
             .is_some_and(|call| call.cancel.is_cancelled())
         {
             Reason::Aborted
-        } else if self.turn.get().elapsed() > GRACE && self.one_was_given_up() {
-            Reason::GivenUp
+        } else if self.turn.get().elapsed() > ABORT_GRACE && self.has_cancelled_call() {
+            Reason::Abandoned
         } else {
             return false;
         };
@@ -177,30 +178,30 @@ impl Watch {
         true
     }
 
-    /// The error of all calls when memory stays over the limit.
-    pub(crate) fn exhaustion(&self) -> ScriptError {
+    /// Returns the error of all calls after memory stayed over the limit.
+    pub(crate) fn memory_error(&self) -> ScriptError {
         ScriptError::Exhausted(format!(
             "The extensions held more than {} MB of memory and were unloaded",
             self.memory_limit.get() >> 20,
         ))
     }
 
-    /// Whether memory is still over the limit.
+    /// Reports whether memory is still over the limit.
     pub(crate) fn is_full(&self) -> bool {
         self.used.load(Ordering::Relaxed) > self.memory_limit.get()
     }
 
-    /// Why the script was interrupted a moment ago. `place` is where it was, as its stack tells.
-    pub(crate) fn interruption(&self, place: Option<&str>) -> Option<ScriptError> {
+    /// Returns the reason of the last interruption. `location` is the location of the script, from its stack trace.
+    pub(crate) fn interruption(&self, location: Option<&str>) -> Option<ScriptError> {
         let reason = self.reason.take()?;
         let running = self
             .running
             .borrow()
             .as_ref()
             .map(|call| call.label.clone());
-        let during = match (place, running) {
-            (Some(place), Some(label)) => format!(" ({label}, at {place})"),
-            (Some(place), None) => format!(" (at {place})"),
+        let during = match (location, running) {
+            (Some(location), Some(label)) => format!(" ({label}, at {location})"),
+            (Some(location), None) => format!(" (at {location})"),
             (None, Some(label)) => format!(" ({label})"),
             (None, None) => String::new(),
         };
@@ -214,7 +215,7 @@ impl Watch {
                 self.memory_limit.get() >> 20,
             )),
             Reason::Aborted => ScriptError::Aborted,
-            Reason::GivenUp => ScriptError::Interrupted(format!(
+            Reason::Abandoned => ScriptError::Interrupted(format!(
                 "The script was interrupted: a call it ran for was aborted{during}"
             )),
             Reason::Stopped => ScriptError::Ended,

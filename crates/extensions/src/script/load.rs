@@ -1,4 +1,4 @@
-//! Modules for the engine: found, made ready, declared.
+//! The module loader of the engine: it finds, prepares and declares modules.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -10,35 +10,35 @@ use rquickjs::module::WriteOptions;
 use rquickjs::prelude::{Func, This};
 use rquickjs::{Ctx, Error, Exception, Module, Object, Result};
 
-use super::awaits::{AWAIT, Waits};
 use super::cache::Cache;
 use super::facade::Facades;
-use super::gaps::Gaps;
-use super::packages::Wanted;
-use super::raw::{Bytecode, load_module};
+use super::missing_exports::MissingExports;
+use super::packages::ImportKind;
 use super::resolve::{Request, Target, internal, resolve};
-use super::transform::{Facts, Imports, Kind, Transformed, transform};
+use super::top_level_await::{AWAIT, AwaitCache};
+use super::transform::{Facts, Imports, SourceKind, Transformed, transform};
+use super::unsafe_calls::{Bytecode, load_module};
 use super::{commonjs, embedded};
 
 /// The largest file that is loaded as a module, in bytes. The largest bundles of published packages have about 10 MB.
-pub(crate) const LARGEST_SOURCE: u64 = 64 << 20;
+pub(crate) const MAX_SOURCE_BYTES: u64 = 64 << 20;
 
 /// The module behind `require`.
 pub(crate) const REQUIRE: &str = "pinion:runtime/require";
 
-/// What the engine knows about modules, for all generations.
+/// State of the loader, for all generations.
 pub(crate) struct Loading {
     cache: RefCell<Option<Rc<Cache>>>,
     facades: Facades,
-    pub(super) gaps: Gaps,
-    pub(super) waits: Waits,
+    pub(super) missing_exports: MissingExports,
+    pub(super) waits: AwaitCache,
     wanted: RefCell<HashMap<String, Imports>>,
-    /// Modules written here around a CommonJS file: they may import [`REQUIRE`].
-    around_common: RefCell<HashSet<String>>,
-    counted: RefCell<u64>,
+    /// Generated modules around a CommonJS file; they may import [`REQUIRE`].
+    commonjs_wrappers: RefCell<HashSet<String>>,
+    added_entries: RefCell<u64>,
 }
 
-/// A file, ready to be declared or wrapped.
+/// A file that is ready to be declared or wrapped.
 pub(crate) struct Prepared {
     pub(crate) facts: Facts,
     code: Code,
@@ -50,7 +50,7 @@ enum Code {
 }
 
 impl Prepared {
-    /// The code as text; modules that come compiled have none.
+    /// Returns the code as text; empty for compiled modules.
     pub(crate) fn text(&self) -> &str {
         match &self.code {
             Code::Text { text, .. } => text,
@@ -62,55 +62,55 @@ impl Prepared {
 impl Loading {
     pub(crate) fn new(cache_dir: Option<PathBuf>) -> Self {
         Self {
-            cache: RefCell::new(cache_dir.map(|place| Rc::new(Cache::new(place)))),
+            cache: RefCell::new(cache_dir.map(|path| Rc::new(Cache::new(path)))),
             facades: Facades::default(),
-            gaps: Gaps::default(),
-            waits: Waits::default(),
+            missing_exports: MissingExports::default(),
+            waits: AwaitCache::default(),
             wanted: RefCell::default(),
-            around_common: RefCell::default(),
-            counted: RefCell::new(0),
+            commonjs_wrappers: RefCell::default(),
+            added_entries: RefCell::new(0),
         }
     }
 
-    /// From here on scripts are kept below `cache_dir`.
-    pub(crate) fn keep_in(&self, cache_dir: Option<PathBuf>) {
-        *self.cache.borrow_mut() = cache_dir.map(|place| Rc::new(Cache::new(place)));
+    /// Changes the directory of the cache.
+    pub(crate) fn set_cache_dir(&self, cache_dir: Option<PathBuf>) {
+        *self.cache.borrow_mut() = cache_dir.map(|path| Rc::new(Cache::new(path)));
     }
 
     fn cache(&self) -> Option<Rc<Cache>> {
         self.cache.borrow().clone()
     }
 
-    /// Keeps the cache within bounds; for when there is nothing else to do.
+    /// Removes old cache entries. Call it when the engine is idle.
     pub(crate) fn tidy(&self) {
-        if std::mem::take(&mut *self.counted.borrow_mut()) > 0
+        if std::mem::take(&mut *self.added_entries.borrow_mut()) > 0
             && let Some(cache) = self.cache()
         {
             cache.trim();
         }
     }
 
-    /// Reads `path` and makes it ready: from the cache, or through the transform.
+    /// Reads `path` and prepares it, from the cache or through the transform.
     pub(crate) fn prepare(&self, ctx: &Ctx<'_>, path: &Path) -> Result<Prepared> {
         let source = read(ctx, path)?;
         let key = self.cache().map(|cache| (cache, Cache::key(path, &source)));
-        if let Some(kept) = key.as_ref().and_then(|(cache, key)| cache.get(key)) {
-            let code = match kept.facts.kind {
-                Kind::Module => Code::Compiled(kept.code),
-                Kind::CommonJs | Kind::Json => Code::Text {
-                    text: String::from_utf8_lossy(&kept.code).into_owned(),
+        if let Some(entry) = key.as_ref().and_then(|(cache, key)| cache.get(key)) {
+            let code = match entry.facts.kind {
+                SourceKind::Module => Code::Compiled(entry.code),
+                SourceKind::CommonJs | SourceKind::Json => Code::Text {
+                    text: String::from_utf8_lossy(&entry.code).into_owned(),
                     key: None,
                 },
             };
             return Ok(Prepared {
-                facts: kept.facts,
+                facts: entry.facts,
                 code,
             });
         }
         let done = transformed(ctx, path, &source)?;
         let key = key.map(|(cache, key)| {
-            // Plain text is kept only when making it took a transform.
-            if done.facts.kind == Kind::CommonJs && done.code.as_bytes() != source {
+            // Text is cached only if a transform produced it.
+            if done.facts.kind == SourceKind::CommonJs && done.code.as_bytes() != source {
                 cache.put(&key, &done.facts, done.code.as_bytes());
             }
             key
@@ -124,12 +124,12 @@ impl Loading {
         })
     }
 
-    /// `prepared` with an `await` of its own, if a module below it has one; see [`super::awaits`].
+    /// Adds an `await` to `prepared` if a module that it imports has one; see [`super::top_level_await`].
     fn with_await(&self, ctx: &Ctx<'_>, path: &Path, prepared: Prepared) -> Result<Prepared> {
         if prepared.facts.awaits || !self.awaits(ctx, path) {
             return Ok(prepared);
         }
-        // The cache has the module without it.
+        // The cached module is without the added `await`.
         let mut text = match prepared.code {
             Code::Text { text, .. } => text,
             Code::Compiled(_) => transformed(ctx, path, &read(ctx, path)?)?.code,
@@ -152,23 +152,23 @@ impl Loading {
                         ..WriteOptions::default()
                     };
                     cache.put(key, &prepared.facts, &module.write(options)?);
-                    *self.counted.borrow_mut() += 1;
+                    *self.added_entries.borrow_mut() += 1;
                 }
                 Ok(module)
             }
         }
     }
 
-    /// What `request` means, as the name of a module.
+    /// Resolves `request` to the name of a module.
     pub(crate) fn name_of(&self, ctx: &Ctx<'_>, request: Request<'_>) -> Result<String> {
         match resolve(request) {
-            Ok(Target::Builtin(place)) => Ok(format!("pinion:{place}")),
+            Ok(Target::Builtin(path)) => Ok(format!("pinion:{path}")),
             Ok(Target::File(path, query)) => Ok(format!("{}{query}", path.to_string_lossy())),
             Err(missing) => Err(not_found(ctx, &missing.message)),
         }
     }
 
-    /// The modules a file imports by name, as far as it has been loaded.
+    /// Returns the modules that a file imports by name, if it has been loaded.
     pub(crate) fn imports_of(&self, name: &str) -> Vec<String> {
         let wanted = self.wanted.borrow();
         let imports = wanted.get(name).into_iter().flatten();
@@ -180,12 +180,12 @@ impl Loading {
 
     fn load_file<'js>(&self, ctx: &Ctx<'js>, name: &str) -> Result<Module<'js>> {
         let path = path_of(name);
-        let prepared = match self.gaps.take_ready(&path) {
+        let prepared = match self.missing_exports.take_ready(&path) {
             Some(prepared) => prepared,
             None => self.prepare(ctx, &path)?,
         };
-        if prepared.facts.kind != Kind::Module {
-            self.around_common.borrow_mut().insert(name.to_owned());
+        if prepared.facts.kind != SourceKind::Module {
+            self.commonjs_wrappers.borrow_mut().insert(name.to_owned());
             return commonjs::as_module(ctx, name, &path);
         }
         let prepared = self.with_await(ctx, &path, prepared)?;
@@ -212,7 +212,7 @@ impl Loading {
                 let request = Request {
                     name: &name,
                     from: &from,
-                    wanted: Wanted::Import,
+                    wanted: ImportKind::Import,
                 };
                 match resolve(request) {
                     Ok(Target::Builtin(_)) => Ok(name),
@@ -226,7 +226,7 @@ impl Loading {
 }
 
 fn read(ctx: &Ctx<'_>, path: &Path) -> Result<Vec<u8>> {
-    pinion_files::read(path, LARGEST_SOURCE).map_err(|error| {
+    pinion_files::read(path, MAX_SOURCE_BYTES).map_err(|error| {
         Exception::throw_message(ctx, &format!("Cannot read '{}': {error}", path.display()))
     })
 }
@@ -237,7 +237,7 @@ fn transformed(ctx: &Ctx<'_>, path: &Path, source: &[u8]) -> Result<Transformed>
         .map_err(|message| Exception::throw_syntax(ctx, &message))
 }
 
-/// The file a module name stands for.
+/// Returns the file of a module name.
 pub(crate) fn path_of(name: &str) -> PathBuf {
     match name.find(['?', '#']) {
         Some(end) if !Path::new(name).exists() => PathBuf::from(&name[..end]),
@@ -245,7 +245,7 @@ pub(crate) fn path_of(name: &str) -> PathBuf {
     }
 }
 
-/// `path` as a `file:` address.
+/// Returns `path` as a `file:` URL.
 pub(crate) fn source_url(path: &Path) -> String {
     url::Url::from_file_path(path)
         .map_or_else(|()| format!("file://{}", path.display()), String::from)
@@ -262,7 +262,7 @@ fn not_found(ctx: &Ctx<'_>, message: &str) -> Error {
     }
 }
 
-/// The namespace of a module, evaluated here and now. Fails when the module waits for something.
+/// Evaluates a module synchronously and returns its namespace. Fails if the module awaits something.
 pub(crate) fn import_now<'js>(ctx: &Ctx<'js>, name: &str) -> Result<Object<'js>> {
     let source = format!("export * as all from {name:?};");
     let gate = Module::declare(ctx.clone(), format!("pinion:now/{name}"), source)?;
@@ -270,7 +270,7 @@ pub(crate) fn import_now<'js>(ctx: &Ctx<'js>, name: &str) -> Result<Object<'js>>
     match promise.result::<()>() {
         Some(Ok(())) => {}
         Some(Err(error)) => {
-            // Whoever asked hears of it now; nobody is to hear of it again later.
+            // The error is thrown here, so it must not be reported again as an unhandled rejection.
             let thrown = ctx.catch();
             promise
                 .catch()?
@@ -292,9 +292,9 @@ pub(crate) fn import_now<'js>(ctx: &Ctx<'js>, name: &str) -> Result<Object<'js>>
 }
 
 /// The [`Resolver`] of the engine.
-pub(crate) struct Names(pub(crate) Rc<Loading>);
+pub(crate) struct ModuleResolver(pub(crate) Rc<Loading>);
 
-impl Resolver for Names {
+impl Resolver for ModuleResolver {
     fn resolve<'js>(
         &mut self,
         ctx: &Ctx<'js>,
@@ -303,7 +303,7 @@ impl Resolver for Names {
         _attributes: Option<ImportAttributes<'js>>,
     ) -> Result<String> {
         let inside = base.starts_with("pinion:")
-            || name == REQUIRE && self.0.around_common.borrow().contains(base);
+            || name == REQUIRE && self.0.commonjs_wrappers.borrow().contains(base);
         if inside && let Some(name) = internal(base, name) {
             return Ok(name);
         }
@@ -314,7 +314,7 @@ impl Resolver for Names {
         let request = Request {
             name,
             from: &from,
-            wanted: Wanted::Import,
+            wanted: ImportKind::Import,
         };
         let found = self.0.name_of(ctx, request)?;
         let wanted = self.0.wanted.borrow();
@@ -325,29 +325,29 @@ impl Resolver for Names {
             .unwrap_or_default();
         Ok(match embedded::find(&found) {
             Some(module) => self.0.facades.covering(module, names),
-            None => self.0.without_gaps(ctx, found, names),
+            None => self.0.with_missing_exports(ctx, found, names),
         })
     }
 }
 
 /// The [`Loader`] of the engine.
-pub(crate) struct Modules(pub(crate) Rc<Loading>);
+pub(crate) struct ModuleLoader(pub(crate) Rc<Loading>);
 
-impl Loader for Modules {
+impl Loader for ModuleLoader {
     fn load<'js>(
         &mut self,
         ctx: &Ctx<'js>,
         name: &str,
         _attributes: Option<ImportAttributes<'js>>,
     ) -> Result<Module<'js>> {
-        // The engine comes back here while a CommonJS file runs below, so nothing of `self` may
-        // change; all state is in `Loading`.
+        // The engine calls this again while a CommonJS file runs below, so `self` must not change; all state is in
+        // `Loading`.
         let loading = Rc::clone(&self.0);
         if let Some(module) = embedded::find(name) {
             return load_module(ctx, Bytecode::trusted(module.code));
         }
         let written = loading.facades.source(name);
-        if let Some(source) = written.or_else(|| loading.gaps.source(name)) {
+        if let Some(source) = written.or_else(|| loading.missing_exports.source(name)) {
             return Module::declare(ctx.clone(), name, source);
         }
         if name.starts_with("pinion:") {

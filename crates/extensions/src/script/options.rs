@@ -1,4 +1,4 @@
-//! How an engine is set up.
+//! Settings of an engine.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,48 +8,46 @@ use super::Generation;
 use crate::Bridge;
 use crate::services::{NoServices, Services};
 
-/// What went wrong outside of any call.
+/// An error outside of any call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Uncaught {
-    /// Where.
     pub generation: Generation,
-    /// How.
     pub kind: UncaughtKind,
     /// The message of the error, or the thrown value as text.
     pub message: String,
-    /// Where it was thrown, if the error knows.
+    /// The stack trace, if the error has one.
     pub stack: Option<String>,
 }
 
-/// How an error got past everyone.
+/// The origin of an uncaught error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UncaughtKind {
-    /// A promise was rejected and nobody listened.
+    /// A promise without a handler was rejected.
     Rejection,
     /// A timer or another callback of the host threw.
     Callback,
-    /// Work in the background was interrupted.
+    /// Background work was interrupted.
     Interrupted,
-    /// The scripts held too much memory: all generations are gone. Reported once for all of them.
+    /// The scripts used too much memory and all generations were dropped. Reported once for all of them.
     Exhausted,
 }
 
-/// How an engine is set up.
+/// Settings of an engine.
 #[derive(Clone)]
 pub struct ScriptOptions {
-    /// How much memory scripts may hold; `None` for as much as there is.
+    /// Bytes that scripts may hold; `None` for no limit.
     pub memory_limit: Option<usize>,
-    /// How long a script may run without returning to the loop.
+    /// Time that a script may run without returning to the event loop.
     pub busy_limit: Duration,
-    /// How deep calls may nest, in bytes of stack.
+    /// Bytes of stack for nested calls.
     pub stack_size: usize,
-    /// Where transformed scripts are kept; `None` to transform every time.
+    /// The directory of the cache of transformed scripts; `None` to transform every time.
     pub cache_dir: Option<PathBuf>,
-    /// What operations may ask of the program.
+    /// The parts of the program that operations may use.
     pub services: Arc<dyn Services>,
-    /// The way to the session extensions take part in; `None` for scripts on their own.
+    /// The connection to the session that extensions are hooks of; `None` for scripts without a session.
     pub bridge: Option<Arc<dyn Bridge>>,
-    /// Is told of errors nobody caught.
+    /// Receives uncaught errors.
     pub on_uncaught: Arc<dyn Fn(Uncaught) + Send + Sync>,
 }
 

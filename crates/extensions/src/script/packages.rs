@@ -1,21 +1,19 @@
-//! `package.json`: what a package calls its entry, and which files its `exports` open.
+//! Reads `package.json`: the entry of a package, and the files that its `exports` permit.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::load::LARGEST_SOURCE;
+use super::load::MAX_SOURCE_BYTES;
 
-/// Who asks: an `import` or a `require`.
+/// The kind of request: an `import` or a `require`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Wanted {
-    /// An `import`.
+pub(crate) enum ImportKind {
     Import,
-    /// A `require`.
     Require,
 }
 
-impl Wanted {
+impl ImportKind {
     fn accepts(self, condition: &str) -> bool {
         match condition {
             "default" | "node" | "module-sync" => true,
@@ -33,28 +31,27 @@ impl Wanted {
     }
 }
 
-/// A package that was read.
 #[derive(Debug, Clone)]
 pub(crate) struct Package {
     pub(crate) directory: PathBuf,
     manifest: Value,
 }
 
-/// What `exports` says about a subpath.
+/// The result of looking up a subpath in `exports`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Exported {
-    /// There is no `exports`: any file may be asked for.
+    /// The package has no `exports`, so any file may be imported.
     Open,
-    /// This file.
+    /// This file is exported.
     File(PathBuf),
-    /// Not for us.
+    /// The subpath is not exported.
     Refused,
 }
 
 impl Package {
-    /// The package whose manifest lies in `directory`.
+    /// Reads the manifest in `directory`.
     pub(crate) fn read(directory: &Path) -> Option<Self> {
-        let text = pinion_files::read(&directory.join("package.json"), LARGEST_SOURCE).ok()?;
+        let text = pinion_files::read(&directory.join("package.json"), MAX_SOURCE_BYTES).ok()?;
         let manifest = serde_json::from_slice(&text).ok()?;
         Some(Self {
             directory: directory.to_owned(),
@@ -62,7 +59,7 @@ impl Package {
         })
     }
 
-    /// The package `file` belongs to: the nearest manifest above it.
+    /// Returns the package of `file`: the nearest manifest above it.
     pub(crate) fn around(file: &Path) -> Option<Self> {
         for directory in file.ancestors().skip(1) {
             if directory
@@ -78,7 +75,7 @@ impl Package {
         None
     }
 
-    /// `type`, as it says how to read `.js`.
+    /// Returns `type`, which determines how `.js` files are read.
     pub(crate) fn kind(&self) -> Option<&str> {
         self.text("type")
     }
@@ -87,7 +84,7 @@ impl Package {
         self.text("name")
     }
 
-    /// The files to try for the package itself, in order, when there is no `exports`.
+    /// Returns the files to try for the package itself, in order, when there is no `exports`.
     pub(crate) fn entries(&self) -> impl Iterator<Item = PathBuf> + '_ {
         ["main", "module"]
             .into_iter()
@@ -99,8 +96,8 @@ impl Package {
         self.manifest.get(field).and_then(Value::as_str)
     }
 
-    /// What `exports` says about `subpath` (`.` or `./x`).
-    pub(crate) fn exported(&self, subpath: &str, wanted: Wanted) -> Exported {
+    /// Looks up `subpath` (`.` or `./x`) in `exports`.
+    pub(crate) fn exported(&self, subpath: &str, wanted: ImportKind) -> Exported {
         let Some(exports) = self
             .manifest
             .get("exports")
@@ -113,8 +110,8 @@ impl Package {
         self.inside(target)
     }
 
-    /// What `imports` says about `name` (`#x`).
-    pub(crate) fn imported(&self, name: &str, wanted: Wanted) -> Option<String> {
+    /// Looks up `name` (`#x`) in `imports`.
+    pub(crate) fn imported(&self, name: &str, wanted: ImportKind) -> Option<String> {
         let imports = self.manifest.get("imports")?.as_object()?;
         matching(imports, name, wanted)
     }
@@ -132,8 +129,8 @@ impl Package {
     }
 }
 
-/// The target `exports` names for `subpath`.
-pub(crate) fn exports_target(exports: &Value, subpath: &str, wanted: Wanted) -> Option<String> {
+/// Returns the target that `exports` names for `subpath`.
+pub(crate) fn exports_target(exports: &Value, subpath: &str, wanted: ImportKind) -> Option<String> {
     let subpaths = exports
         .as_object()
         .filter(|map| map.keys().next().is_some_and(|key| key.starts_with('.')));
@@ -144,7 +141,11 @@ pub(crate) fn exports_target(exports: &Value, subpath: &str, wanted: Wanted) -> 
     }
 }
 
-fn matching(map: &serde_json::Map<String, Value>, name: &str, wanted: Wanted) -> Option<String> {
+fn matching(
+    map: &serde_json::Map<String, Value>,
+    name: &str,
+    wanted: ImportKind,
+) -> Option<String> {
     if !name.contains('*')
         && let Some(target) = map.get(name)
     {
@@ -163,7 +164,7 @@ fn matching(map: &serde_json::Map<String, Value>, name: &str, wanted: Wanted) ->
     best.and_then(|(_, target, star)| conditional(target, Some(star), wanted))
 }
 
-/// What the `*` of `pattern` stands for in `name`; a pattern that ends in `/` has one at its end.
+/// Returns the part of `name` that the `*` of `pattern` matches; a pattern that ends in `/` has a `*` at its end.
 fn star_part<'a>(pattern: &str, name: &'a str) -> Option<&'a str> {
     let (prefix, suffix) = match pattern.split_once('*') {
         Some(parts) => parts,
@@ -174,7 +175,7 @@ fn star_part<'a>(pattern: &str, name: &'a str) -> Option<&'a str> {
     (!star.is_empty()).then_some(star)
 }
 
-fn conditional(target: &Value, star: Option<&str>, wanted: Wanted) -> Option<String> {
+fn conditional(target: &Value, star: Option<&str>, wanted: ImportKind) -> Option<String> {
     match target {
         Value::String(path) => Some(match star {
             Some(star) if path.contains('*') => path.replace('*', star),
@@ -199,7 +200,7 @@ mod tests {
 
     use super::*;
 
-    fn target(exports: Value, subpath: &str, wanted: Wanted) -> Option<String> {
+    fn target(exports: Value, subpath: &str, wanted: ImportKind) -> Option<String> {
         exports_target(&exports, subpath, wanted)
     }
 
@@ -207,22 +208,22 @@ mod tests {
     fn conditions_are_tried_in_their_order() {
         let exports = json!({ "types": "./t", "browser": "./b", "node": { "import": "./ni", "require": "./nr" }, "default": "./d" });
         assert_eq!(
-            target(exports.clone(), ".", Wanted::Import).as_deref(),
+            target(exports.clone(), ".", ImportKind::Import).as_deref(),
             Some("./ni")
         );
         assert_eq!(
-            target(exports.clone(), ".", Wanted::Require).as_deref(),
+            target(exports.clone(), ".", ImportKind::Require).as_deref(),
             Some("./nr")
         );
-        assert_eq!(target(exports, "./x", Wanted::Import), None);
+        assert_eq!(target(exports, "./x", ImportKind::Import), None);
         let first_default = json!({ ".": { "default": "./d", "import": "./i" } });
         assert_eq!(
-            target(first_default, ".", Wanted::Import).as_deref(),
+            target(first_default, ".", ImportKind::Import).as_deref(),
             Some("./d")
         );
         let list = json!([{ "browser": "./b" }, "./fallback"]);
         assert_eq!(
-            target(list, ".", Wanted::Import).as_deref(),
+            target(list, ".", ImportKind::Import).as_deref(),
             Some("./fallback")
         );
     }
@@ -237,7 +238,7 @@ mod tests {
             ("./in/exact", Some("./exact")),
             ("./old/a.js", Some("./legacy/a.js")),
         ] {
-            let found = target(exports.clone(), subpath, Wanted::Import);
+            let found = target(exports.clone(), subpath, ImportKind::Import);
             assert_eq!(found.as_deref(), expected, "{subpath}");
         }
     }
@@ -252,7 +253,7 @@ mod tests {
             let found = exports_target(
                 &Value::Object(map),
                 &format!("./{prefix}{star}{suffix}"),
-                Wanted::Import,
+                ImportKind::Import,
             );
             prop_assert_eq!(found, Some(format!("./to/{star}/end")));
         }
@@ -263,7 +264,7 @@ mod tests {
                 directory: PathBuf::from("/p"),
                 manifest: json!({ "exports": format!("./{path}") }),
             };
-            if let Exported::File(file) = package.exported(".", Wanted::Import) {
+            if let Exported::File(file) = package.exported(".", ImportKind::Import) {
                 prop_assert!(!file.components().any(|part| part.as_os_str() == ".."));
                 prop_assert!(file.starts_with("/p"));
             }

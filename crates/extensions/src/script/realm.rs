@@ -12,23 +12,22 @@ use rquickjs::{
 use tokio::sync::oneshot;
 
 use super::errors::{ScriptError, describe};
+use super::host::Host;
 use super::limits::Watch;
 use super::load::import_now;
 use super::rejections::realm_of;
-use super::shared::Shared;
 use super::thread::Call;
 use crate::ops;
 
 /// The function that loads extensions.
 const LOAD: &str = "main.load";
 
-/// Who waits for a call; taken by whatever settles it first.
+/// The caller that waits for a call; taken by the first event that settles it.
 type Waiting = Rc<Cell<Option<oneshot::Sender<std::result::Result<String, ScriptError>>>>>;
 
-/// One generation.
 pub(crate) struct Realm {
     context: AsyncContext,
-    shared: Shared,
+    host: Host,
     watch: Rc<Watch>,
     identity: usize,
     functions: RefCell<HashMap<String, Persistent<Function<'static>>>>,
@@ -37,10 +36,10 @@ pub(crate) struct Realm {
 }
 
 impl Realm {
-    /// Makes the context: operations, then the globals, which load when first touched.
+    /// Creates the context with its operations and its globals, which load when they are first accessed.
     pub(crate) async fn open(
         runtime: &AsyncRuntime,
-        shared: Shared,
+        host: Host,
         watch: Rc<Watch>,
     ) -> std::result::Result<Self, ScriptError> {
         let context = AsyncContext::full(runtime)
@@ -48,13 +47,13 @@ impl Realm {
             .map_err(|_| ScriptError::Ended)?;
         let identity = context
             .with(|ctx| {
-                prepare(&ctx, &shared).map_err(|error| caught(&ctx, &watch, error))?;
+                prepare(&ctx, &host).map_err(|error| caught(&ctx, &watch, error))?;
                 Ok::<_, ScriptError>(realm_of(&ctx))
             })
             .await?;
         Ok(Self {
             context,
-            shared,
+            host,
             watch,
             identity,
             functions: RefCell::default(),
@@ -63,7 +62,7 @@ impl Realm {
         })
     }
 
-    /// Loads what the program calls first.
+    /// Loads the module that the program calls first.
     pub(crate) async fn prepare_loading(&self) {
         self.context
             .with(|ctx| {
@@ -78,16 +77,16 @@ impl Realm {
         &self.context
     }
 
-    pub(crate) fn shared(&self) -> &Shared {
-        &self.shared
+    pub(crate) fn host(&self) -> &Host {
+        &self.host
     }
 
-    /// How the context is told from others.
+    /// Identifies the context.
     pub(crate) fn identity(&self) -> usize {
         self.identity
     }
 
-    /// Starts `call`; its answer goes out when its promise settles.
+    /// Starts `call`. Its answer is sent when its promise settles.
     pub(crate) async fn call(&self, call: Call) {
         let Call {
             id,
@@ -119,7 +118,7 @@ impl Realm {
             .await;
     }
 
-    /// Answers when `value` is settled: at once, unless it is a promise.
+    /// Sends the answer when `value` settles; immediately, unless it is a promise.
     fn follow<'js>(
         &self,
         ctx: &Ctx<'js>,
@@ -174,7 +173,7 @@ impl Realm {
         }
     }
 
-    /// Nobody waits for `call` any more.
+    /// Forgets `call`, whose caller does not wait any more.
     pub(crate) fn forget(&self, call: u64) {
         self.watch.ended(call);
         if let Some(waiting) = self.pending.borrow_mut().remove(&call) {
@@ -182,7 +181,7 @@ impl Realm {
         }
     }
 
-    /// Fails every unfinished call: an interruption leaves promises behind that never settle.
+    /// Fails every unfinished call, because an interruption leaves promises that never settle.
     pub(crate) fn fail_all(&self, error: &ScriptError) -> usize {
         let pending: Vec<Waiting> = self
             .pending
@@ -198,21 +197,21 @@ impl Realm {
         pending.len()
     }
 
-    /// Takes no further calls.
+    /// Accepts no further calls.
     pub(crate) fn close(&self) {
         if !self.closed.replace(true) {
-            self.shared.close();
+            self.host.close();
         }
     }
 
-    /// Whether it is closed and its last call has ended.
+    /// Reports whether the realm is closed and its last call has ended.
     pub(crate) fn is_over(&self) -> bool {
         self.closed.get() && self.pending.borrow().is_empty()
     }
 
     /// Runs one timer that is due.
     pub(crate) async fn fire(&self, timer: u64) {
-        let Some(fire) = self.shared.timers().borrow().fire() else {
+        let Some(fire) = self.host.timers().borrow().fire() else {
             return;
         };
         self.watch.begin();
@@ -223,7 +222,7 @@ impl Realm {
                     .and_then(|fire| fire.call::<_, ()>((timer as f64,)));
                 if let Err(error) = result {
                     let error = caught(&ctx, &self.watch, error);
-                    self.shared.report_error(kind_of(&error), error);
+                    self.host.report_error(kind_of(&error), error);
                 }
             })
             .await;
@@ -253,9 +252,9 @@ fn kind_of(error: &ScriptError) -> super::UncaughtKind {
     }
 }
 
-fn prepare(ctx: &Ctx<'_>, shared: &Shared) -> Result<()> {
+fn prepare(ctx: &Ctx<'_>, host: &Host) -> Result<()> {
     const HANDOVER: &str = "pinion operations";
-    ctx.globals().set(HANDOVER, ops::all(ctx, shared)?)?;
+    ctx.globals().set(HANDOVER, ops::all(ctx, host)?)?;
     let source =
         format!("export const ops = globalThis[{HANDOVER:?}]; delete globalThis[{HANDOVER:?}];");
     let (_, promise) = Module::declare(ctx.clone(), "pinion:ops", source)?.eval()?;
@@ -291,7 +290,7 @@ fn thrown<'js>(ctx: &Ctx<'js>, error: Error) -> Value<'js> {
     )
 }
 
-/// What went wrong, and nothing left behind in the engine.
+/// Converts an error and clears the engine's pending exception.
 pub(crate) fn caught(ctx: &Ctx<'_>, watch: &Watch, error: Error) -> ScriptError {
     let value = if error.is_exception() {
         ctx.catch()
@@ -299,23 +298,23 @@ pub(crate) fn caught(ctx: &Ctx<'_>, watch: &Watch, error: Error) -> ScriptError 
         thrown(ctx, error)
     };
     let error = describe(ctx, &value);
-    let place = match &error {
+    let location = match &error {
         ScriptError::Thrown {
             stack: Some(stack), ..
-        } => first_place(stack),
+        } => innermost_location(stack),
         _ => None,
     };
-    watch.interruption(place.as_deref()).unwrap_or(error)
+    watch.interruption(location.as_deref()).unwrap_or(error)
 }
 
-/// The innermost file a stack names, with its line.
-fn first_place(stack: &str) -> Option<String> {
+/// Returns the innermost file of a stack trace, with its line.
+fn innermost_location(stack: &str) -> Option<String> {
     stack.lines().find_map(|line| {
-        let place = line.trim().strip_prefix("at ")?;
-        let place = match place.rsplit_once('(') {
-            Some((_, place)) => place.trim_end_matches(')'),
-            None => place,
+        let location = line.trim().strip_prefix("at ")?;
+        let location = match location.rsplit_once('(') {
+            Some((_, location)) => location.trim_end_matches(')'),
+            None => location,
         };
-        place.starts_with('/').then(|| place.to_owned())
+        location.starts_with('/').then(|| location.to_owned())
     })
 }

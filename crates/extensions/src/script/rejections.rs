@@ -1,8 +1,8 @@
-//! Promises that were rejected while nobody listened.
+//! Promises that were rejected without a handler.
 
 use rquickjs::{Ctx, Persistent, Value};
 
-/// Rejections of the current turn. Whoever still has no listener when the turn ends is reported.
+/// Rejections of the current turn. Those that still have no handler at the end of the turn are reported.
 #[derive(Default)]
 pub(crate) struct Rejections(Vec<Rejected>);
 
@@ -13,13 +13,13 @@ pub(crate) struct Rejected {
     pub(crate) reason: Persistent<Value<'static>>,
 }
 
-/// How a context is told from others.
+/// Identifies a context.
 pub(crate) fn realm_of(ctx: &Ctx<'_>) -> usize {
     ctx.as_raw().as_ptr() as usize
 }
 
 impl Rejections {
-    /// A promise was rejected, or got its listener late.
+    /// Records a rejection, or removes one whose promise got a handler later.
     pub(crate) fn track<'js>(
         &mut self,
         ctx: &Ctx<'js>,

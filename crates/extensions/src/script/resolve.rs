@@ -1,49 +1,48 @@
-//! From an import name and the file that says it to the file or built-in module meant.
+//! Resolves an import name to a file or a built-in module.
 
 use std::path::{Component, Path, PathBuf};
 
 use super::builtins::{self, Builtin};
-pub(crate) use super::packages::Wanted;
+pub(crate) use super::packages::ImportKind;
 use super::packages::{Exported, Package};
 
-/// Endings tried when a name has none, in this order.
+/// Extensions tried for a name without one, in this order.
 const ENDINGS: &[&str] = &["ts", "tsx", "mts", "js", "mjs", "cjs", "jsx", "cts", "json"];
 
 /// One import to resolve.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Request<'a> {
-    /// What is imported.
+    /// The name that is imported.
     pub(crate) name: &'a str,
     /// The file that imports it.
     pub(crate) from: &'a Path,
-    /// How.
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: ImportKind,
 }
 
-/// What an import means.
+/// The result of resolving an import.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// An embedded module, by place.
+    /// An embedded module, by its path.
     Builtin(&'static str),
-    /// A file, and the query its name carried.
+    /// A file, and the query of its name.
     File(PathBuf, String),
 }
 
-/// Why an import means nothing.
+/// An import that cannot be resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NotFound {
-    /// What to say.
+    /// The reason, for people.
     pub(crate) message: String,
 }
 
-/// The name an embedded module means by `name`; `None` when it means a file.
+/// Resolves `name` for an embedded module; `None` if it is a file.
 pub(crate) fn internal(base: &str, name: &str) -> Option<String> {
     if name.starts_with("pinion:") {
         return Some(name.to_owned());
     }
     if name.starts_with('.') {
-        let place = base.strip_prefix("pinion:")?;
-        let joined = tidy(&Path::new("/").join(place).join("..").join(name));
+        let path = base.strip_prefix("pinion:")?;
+        let joined = normalize(&Path::new("/").join(path).join("..").join(name));
         let joined = joined.to_string_lossy();
         return Some(format!(
             "pinion:{}",
@@ -51,19 +50,19 @@ pub(crate) fn internal(base: &str, name: &str) -> Option<String> {
         ));
     }
     match builtins::find(name)? {
-        Builtin::Here(place) => Some(format!("pinion:{place}")),
+        Builtin::Here(path) => Some(format!("pinion:{path}")),
         Builtin::Missing => None,
     }
 }
 
-/// What `request` means.
+/// Resolves `request`.
 pub(crate) fn resolve(request: Request<'_>) -> Result<Target, NotFound> {
     let Request { name, from, wanted } = request;
     match builtins::find(name) {
-        Some(Builtin::Here(place)) => return Ok(Target::Builtin(place)),
+        Some(Builtin::Here(path)) => return Ok(Target::Builtin(path)),
         Some(Builtin::Missing) => {
             let bare = name.strip_prefix("node:").unwrap_or(name);
-            // A package may carry the name of one of Node's modules (`punycode/`, `test`).
+            // A package may have the name of one of Node's modules (`punycode/`, `test`).
             let file = if name == bare {
                 in_node_modules(name, from, wanted)
             } else {
@@ -102,21 +101,21 @@ pub(crate) fn resolve(request: Request<'_>) -> Result<Target, NotFound> {
 }
 
 fn by_path(name: &str, directory: &Path) -> Option<(PathBuf, String)> {
-    let place = |path: &str| match path.strip_prefix("file:") {
+    let to_path = |path: &str| match path.strip_prefix("file:") {
         Some(_) => url::Url::parse(path).ok()?.to_file_path().ok(),
-        None => Some(tidy(&directory.join(path))),
+        None => Some(normalize(&directory.join(path))),
     };
-    if let Some(file) = place(name).and_then(|path| file_or_directory(&path)) {
+    if let Some(file) = to_path(name).and_then(|path| file_or_directory(&path)) {
         return Some((file, String::new()));
     }
     let (path, query) = name.split_at(name.find(['?', '#'])?);
     Some((
-        place(path).and_then(|path| file_or_directory(&path))?,
+        to_path(path).and_then(|path| file_or_directory(&path))?,
         query.to_owned(),
     ))
 }
 
-fn by_package(name: &str, from: &Path, wanted: Wanted) -> Option<PathBuf> {
+fn by_package(name: &str, from: &Path, wanted: ImportKind) -> Option<PathBuf> {
     if name.starts_with('#') {
         let package = Package::around(from)?;
         let target = package.imported(name, wanted)?;
@@ -126,11 +125,11 @@ fn by_package(name: &str, from: &Path, wanted: Wanted) -> Option<PathBuf> {
             in_node_modules(&target, from, wanted)
         };
     }
-    in_node_modules(name, from, wanted).or_else(|| itself(name, from, wanted))
+    in_node_modules(name, from, wanted).or_else(|| own_package(name, from, wanted))
 }
 
-/// A package may import itself by its own name.
-fn itself(name: &str, from: &Path, wanted: Wanted) -> Option<PathBuf> {
+/// Resolves a package's import of itself by its own name.
+fn own_package(name: &str, from: &Path, wanted: ImportKind) -> Option<PathBuf> {
     let package = Package::around(from)?;
     let (own, subpath) = split(name)?;
     if package.name() != Some(own) {
@@ -142,7 +141,7 @@ fn itself(name: &str, from: &Path, wanted: Wanted) -> Option<PathBuf> {
     }
 }
 
-fn in_node_modules(name: &str, from: &Path, wanted: Wanted) -> Option<PathBuf> {
+fn in_node_modules(name: &str, from: &Path, wanted: ImportKind) -> Option<PathBuf> {
     let (package_name, subpath) = split(name)?;
     for directory in from.ancestors().skip(1) {
         if directory
@@ -151,28 +150,28 @@ fn in_node_modules(name: &str, from: &Path, wanted: Wanted) -> Option<PathBuf> {
         {
             continue;
         }
-        let place = directory.join("node_modules").join(package_name);
-        if !place.is_dir() {
+        let package_directory = directory.join("node_modules").join(package_name);
+        if !package_directory.is_dir() {
             if subpath == "." {
-                // A single file may lie there too.
-                if let Some(file) = with_ending(&place) {
+                // `node_modules` may also contain single files.
+                if let Some(file) = with_ending(&package_directory) {
                     return Some(file);
                 }
             }
             continue;
         }
-        let found = match Package::read(&place) {
+        let found = match Package::read(&package_directory) {
             Some(package) => match package.exported(&subpath, wanted) {
                 Exported::File(file) => file_or_directory(&file),
                 Exported::Refused => None,
                 Exported::Open if subpath == "." => package
                     .entries()
                     .find_map(|entry| file_or_directory(&entry))
-                    .or_else(|| index_of(&place)),
-                Exported::Open => file_or_directory(&place.join(&subpath[2..])),
+                    .or_else(|| index_of(&package_directory)),
+                Exported::Open => file_or_directory(&package_directory.join(&subpath[2..])),
             },
-            None if subpath == "." => index_of(&place),
-            None => file_or_directory(&place.join(&subpath[2..])),
+            None if subpath == "." => index_of(&package_directory),
+            None => file_or_directory(&package_directory.join(&subpath[2..])),
         };
         if found.is_some() {
             return found;
@@ -181,7 +180,7 @@ fn in_node_modules(name: &str, from: &Path, wanted: Wanted) -> Option<PathBuf> {
     None
 }
 
-/// `@scope/name/a/b` is the package `@scope/name` and its subpath `./a/b`.
+/// Splits `@scope/name/a/b` into the package `@scope/name` and its subpath `./a/b`.
 fn split(name: &str) -> Option<(&str, String)> {
     let parts = if name.starts_with('@') { 2 } else { 1 };
     let end = name
@@ -201,7 +200,7 @@ fn file_or_directory(path: &Path) -> Option<PathBuf> {
     if path.is_file() {
         return Some(path.to_owned());
     }
-    written_for_another(path)
+    typescript_source(path)
         .or_else(|| with_ending(path))
         .or_else(|| {
             if !path.is_dir() {
@@ -221,8 +220,8 @@ fn file_or_directory(path: &Path) -> Option<PathBuf> {
         })
 }
 
-/// TypeScript names the file it will become: `./x.js` may be `x.ts`.
-fn written_for_another(path: &Path) -> Option<PathBuf> {
+/// Finds the source of an import that names the compiled file: `./x.js` may be `x.ts`.
+fn typescript_source(path: &Path) -> Option<PathBuf> {
     let endings: &[&str] = match path.extension()?.to_str()? {
         "js" => &["ts", "tsx", "jsx"],
         "jsx" => &["tsx"],
@@ -253,8 +252,8 @@ fn index_of(directory: &Path) -> Option<PathBuf> {
     with_ending(&directory.join("index"))
 }
 
-/// `path` without `.` and `..`, as names tell it.
-fn tidy(path: &Path) -> PathBuf {
+/// Removes `.` and `..` from `path` without reading the disk.
+fn normalize(path: &Path) -> PathBuf {
     let mut tidied = PathBuf::new();
     for part in path.components() {
         match part {

@@ -1,7 +1,7 @@
-//! The thread of one engine: a loop over requests, timers and whatever wakes up.
+//! The thread of one engine: a loop over requests, timers and wake-ups.
 //!
-//! One turn is one request or one timer, then every job it left behind. Everything happens in one
-//! task, so the engine is never entered twice.
+//! One turn is one request or one timer, followed by every job that it left. Everything runs in one task, so the engine
+//! is never entered twice.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -19,21 +19,21 @@ use tokio_util::sync::CancellationToken;
 use super::Generation;
 use super::errors::ScriptError;
 use super::heap::Heap;
+use super::host::Host;
 use super::limits::{Stop, Watch};
-use super::load::{Loading, Modules, Names};
+use super::load::{Loading, ModuleLoader, ModuleResolver};
 use super::options::{ScriptOptions, UncaughtKind};
-use super::pace::Pace;
 use super::realm::{Realm, caught};
 use super::rejections::Rejections;
-use super::shared::Shared;
+use super::spin_wait::SpinWait;
 
-/// How much is allocated before garbage is looked for. Loading makes next to none.
+/// Bytes allocated before the first garbage collection. Loading produces next to no garbage.
 const FIRST_COLLECTION: usize = 4 << 20;
 
-/// How long memory may stay over the limit before all generations are given up.
+/// Time that memory may stay over the limit before all generations are dropped.
 const FULL_GRACE: Duration = Duration::from_millis(250);
 
-/// What the handle asks of the thread.
+/// A request of the handle to the thread.
 pub(crate) enum Request {
     Connect(Box<ScriptOptions>),
     Open(Generation, oneshot::Sender<Result<(), ScriptError>>),
@@ -50,17 +50,16 @@ pub(crate) struct Call {
     pub(crate) arguments: Vec<String>,
     pub(crate) cancel: CancellationToken,
     pub(crate) reply: oneshot::Sender<Result<String, ScriptError>>,
-    /// The place of the call among those that wait. A call that nobody waits for has none.
-    pub(crate) place: Option<OwnedSemaphorePermit>,
+    /// The permit of a waiting call; `None` for a post.
+    pub(crate) permit: Option<OwnedSemaphorePermit>,
 }
 
-/// Starts the thread.
 pub(crate) fn start(
     options: ScriptOptions,
     inbox: mpsc::Receiver<Request>,
     stop: Arc<Stop>,
 ) -> io::Result<()> {
-    // Native functions called from deep inside a script need room of their own.
+    // Native functions that are called from deep inside a script need stack of their own.
     let stack = options.stack_size.saturating_mul(2).max(8 << 20);
     std::thread::Builder::new()
         .name("script".to_owned())
@@ -82,13 +81,13 @@ pub(crate) fn start(
     Ok(())
 }
 
-/// Serves requests with one engine after the other: one that has no memory left is dropped with all it holds.
+/// Serves requests with one engine after another: an engine without memory is dropped with everything it holds.
 async fn serve_all(options: ScriptOptions, mut inbox: mpsc::Receiver<Request>, stop: Arc<Stop>) {
     let Some(mut engine) = Engine::new(Rc::new(options), Arc::clone(&stop), None).await else {
         return;
     };
     engine.prepare().await;
-    while let Served::Exhausted(lost) = engine.serve(&mut inbox).await {
+    while let ServeEnd::Exhausted(lost) = engine.serve(&mut inbox).await {
         let options = Rc::clone(&engine.options);
         drop(engine);
         let Some(next) = Engine::new(options, Arc::clone(&stop), Some(lost)).await else {
@@ -98,23 +97,23 @@ async fn serve_all(options: ScriptOptions, mut inbox: mpsc::Receiver<Request>, s
     }
 }
 
-/// Why an engine stopped serving.
-enum Served {
-    /// The handle is gone.
+/// The reason why an engine stopped serving.
+enum ServeEnd {
+    /// The handle was dropped.
     All,
-    Exhausted(Lost),
+    Exhausted(LostGenerations),
 }
 
-/// Generations of an engine that had no memory left.
-struct Lost {
+/// Generations of an engine that ran out of memory.
+struct LostGenerations {
     last: Generation,
     error: ScriptError,
 }
 
 struct Engine {
-    // Dropped before the runtime: realms keep values of it.
+    // Dropped before the runtime, because realms hold its values.
     realms: BTreeMap<Generation, Realm>,
-    /// The first realm, made while nobody asked for it yet.
+    /// The first realm, created before it is requested.
     first: Option<Realm>,
     rejections: Rc<RefCell<Rejections>>,
     runtime: AsyncRuntime,
@@ -122,18 +121,22 @@ struct Engine {
     loading: Rc<Loading>,
     watch: Rc<Watch>,
     untidy: bool,
-    /// How quickly requests follow each other.
-    requests: Pace,
-    /// Memory is over the limit, and collecting garbage does not help.
+    /// The recent speed at which requests follow each other.
+    requests: SpinWait,
+    /// Memory is over the limit, and garbage collection does not help.
     exhausted: Cell<bool>,
-    /// Since when memory is over the limit.
+    /// The time since when memory is over the limit.
     full_since: Cell<Option<Instant>>,
-    /// What the engine before this one lost.
-    lost: Option<Lost>,
+    /// The generations that the engine before this one lost.
+    lost: Option<LostGenerations>,
 }
 
 impl Engine {
-    async fn new(options: Rc<ScriptOptions>, stop: Arc<Stop>, lost: Option<Lost>) -> Option<Self> {
+    async fn new(
+        options: Rc<ScriptOptions>,
+        stop: Arc<Stop>,
+        lost: Option<LostGenerations>,
+    ) -> Option<Self> {
         let watch = Rc::new(Watch::new(options.busy_limit, options.memory_limit, stop));
         let (used, most) = watch.memory();
         let runtime = AsyncRuntime::new_with_alloc(Heap::new(used, most)).ok()?;
@@ -141,7 +144,10 @@ impl Engine {
         runtime.set_gc_threshold(FIRST_COLLECTION).await;
         let loading = Rc::new(Loading::new(options.cache_dir.clone()));
         runtime
-            .set_loader(Names(Rc::clone(&loading)), Modules(Rc::clone(&loading)))
+            .set_loader(
+                ModuleResolver(Rc::clone(&loading)),
+                ModuleLoader(Rc::clone(&loading)),
+            )
             .await;
         let asked = Rc::clone(&watch);
         runtime
@@ -165,36 +171,40 @@ impl Engine {
             loading,
             watch,
             untidy: false,
-            requests: Pace::default(),
+            requests: SpinWait::default(),
             exhausted: Cell::new(false),
             full_since: Cell::new(None),
             lost,
         })
     }
 
-    async fn serve(&mut self, inbox: &mut mpsc::Receiver<Request>) -> Served {
+    async fn serve(&mut self, inbox: &mut mpsc::Receiver<Request>) -> ServeEnd {
         loop {
             self.finish_jobs().await;
-            self.look_at_memory().await;
+            self.check_memory().await;
             if self.exhausted.get() {
-                return Served::Exhausted(self.abandon());
+                return ServeEnd::Exhausted(self.drop_all());
             }
             self.report_rejections().await;
             self.drop_finished().await;
             if self.fire_one().await {
-                // A chain of timers must not keep requests waiting.
+                // A chain of timers must not delay requests.
                 if let Ok(request) = inbox.try_recv() {
                     self.handle(request).await;
                 }
                 continue;
             }
             let idle = Instant::now();
-            if let Some(request) = self.requests.look(|| inbox.try_recv().ok()) {
+            if let Some(request) = self.requests.poll(|| inbox.try_recv().ok()) {
                 self.requests.took(idle.elapsed());
                 self.handle(request).await;
                 continue;
             }
-            let due = self.next_timer().into_iter().chain(self.next_look()).min();
+            let due = self
+                .next_timer()
+                .into_iter()
+                .chain(self.next_memory_check())
+                .min();
             tokio::select! {
                 biased;
                 () = self.progress() => {}
@@ -213,12 +223,12 @@ impl Engine {
                 }
             }
         }
-        self.let_go(&ScriptError::Ended);
-        Served::All
+        self.release(&ScriptError::Ended);
+        ServeEnd::All
     }
 
-    /// Answers every unfinished call with `error` and lets go of what belongs to the engine.
-    fn let_go(&mut self, error: &ScriptError) {
+    /// Answers every unfinished call with `error` and releases everything that belongs to the engine.
+    fn release(&mut self, error: &ScriptError) {
         for realm in self.realms.values() {
             realm.close();
             realm.fail_all(error);
@@ -227,26 +237,26 @@ impl Engine {
         crate::ops::forget();
     }
 
-    /// Gives up all generations: their values cannot be told apart from those that take the memory.
-    fn abandon(&mut self) -> Lost {
-        let error = self.watch.exhaustion();
+    /// Drops all generations, because the engine cannot determine which of them holds the memory.
+    fn drop_all(&mut self) -> LostGenerations {
+        let error = self.watch.memory_error();
         let before = self.lost.take().map(|lost| lost.last);
         let last = self.realms.last_key_value().map(|(last, _)| *last);
-        self.let_go(&error);
+        self.release(&error);
         if let Some((_, realm)) = self.realms.last_key_value() {
             realm
-                .shared()
+                .host()
                 .report_error(UncaughtKind::Exhausted, error.clone());
         }
-        Lost {
+        LostGenerations {
             last: last.max(before).unwrap_or(Generation::FIRST),
             error,
         }
     }
 
-    /// Notes when memory stays over the limit although garbage is collected. A script that is interrupted, or gets no
-    /// more memory, most often gives back what it has; this comes after that.
-    async fn look_at_memory(&self) {
+    /// Records when memory stays over the limit although garbage is collected. A script that is interrupted, or gets no
+    /// more memory, usually frees what it holds; this check comes after that.
+    async fn check_memory(&self) {
         if !self.watch.is_full() {
             self.full_since.set(None);
             return;
@@ -266,8 +276,8 @@ impl Engine {
         }
     }
 
-    /// When to look at the memory again.
-    fn next_look(&self) -> Option<Instant> {
+    /// Returns the time of the next check of the memory.
+    fn next_memory_check(&self) -> Option<Instant> {
         self.full_since.get().map(|since| since + FULL_GRACE)
     }
 
@@ -279,12 +289,12 @@ impl Engine {
             Request::Connect(options) => {
                 self.watch
                     .set_limits(options.busy_limit, options.memory_limit);
-                self.loading.keep_in(options.cache_dir.clone());
+                self.loading.set_cache_dir(options.cache_dir.clone());
                 self.options = Rc::new(*options);
             }
             Request::Call(mut call) => {
-                // It waits no longer: the next one may.
-                drop(call.place.take());
+                // The call does not wait any more, so that the next one may.
+                drop(call.permit.take());
                 match self.realms.get(&call.generation) {
                     Some(realm) => realm.call(call).await,
                     None => {
@@ -312,10 +322,9 @@ impl Engine {
         }
     }
 
-    /// Makes the first realm and what extensions are loaded with. Whoever starts an engine has other
-    /// things to do before it can be used.
+    /// Creates the first realm and loads the module that loads extensions, while the program does other work.
     async fn prepare(&mut self) {
-        // Whatever fails here fails again, and is told, when it is asked for.
+        // A failure here happens again, and is reported, when the realm is requested.
         if let Ok(realm) = self.make(Generation::FIRST).await {
             realm.prepare_loading().await;
             self.first = Some(realm);
@@ -324,14 +333,14 @@ impl Engine {
 
     async fn make(&self, generation: Generation) -> Result<Realm, ScriptError> {
         self.watch.begin();
-        let shared = Shared::new(generation, &self.options, &self.loading, &self.watch);
-        Realm::open(&self.runtime, shared, Rc::clone(&self.watch)).await
+        let host = Host::new(generation, &self.options, &self.loading, &self.watch);
+        Realm::open(&self.runtime, host, Rc::clone(&self.watch)).await
     }
 
     async fn open(&mut self, generation: Generation) -> Result<(), ScriptError> {
         let realm = match self.first.take() {
-            Some(realm) if realm.shared().generation() == generation => {
-                realm.shared().connect(&self.options);
+            Some(realm) if realm.host().generation() == generation => {
+                realm.host().connect(&self.options);
                 realm
             }
             _ => self.make(generation).await?,
@@ -342,16 +351,16 @@ impl Engine {
         Ok(())
     }
 
-    /// Runs jobs and native operations until none can go on.
+    /// Runs jobs and native operations until none can continue.
     async fn finish_jobs(&self) {
         self.watch.begin();
-        // Jobs that each leave another one behind must not keep this thread when the memory is gone.
+        // Jobs that each start another one must not occupy this thread when the memory is used up.
         while !self.exhausted.get() && self.one_job().await {
-            self.look_at_memory().await;
+            self.check_memory().await;
         }
     }
 
-    /// Runs one job; `false` when there is none.
+    /// Runs one job; `false` if there is none.
     async fn one_job(&self) -> bool {
         match self.runtime.execute_pending_job().await {
             Ok(done) => done,
@@ -362,16 +371,16 @@ impl Engine {
         }
     }
 
-    /// Waits until something could be done, and does it.
+    /// AwaitCache until a job can run, and runs it.
     async fn progress(&self) {
         loop {
             self.watch.begin();
             if self.one_job().await {
-                self.look_at_memory().await;
+                self.check_memory().await;
                 return;
             }
             let mut slept = false;
-            // The engine has kept the waker of this task: whatever it waits for wakes it.
+            // The engine has stored the waker of this task, so that the operations it waits for wake the task.
             poll_fn(|_| {
                 if std::mem::replace(&mut slept, true) {
                     Poll::Ready(())
@@ -383,8 +392,8 @@ impl Engine {
         }
     }
 
-    /// A job fails only when it is interrupted. Its promise will never settle, so whoever waits in
-    /// the same generation is told.
+    /// Handles a failed job, which was interrupted. Its promise will never settle, so all calls of the same generation
+    /// fail.
     async fn job_failed(&self, context: rquickjs::AsyncContext) {
         let (identity, error) = context
             .with(|ctx| {
@@ -399,9 +408,7 @@ impl Engine {
             .find(|realm| realm.identity() == identity)
             && realm.fail_all(&error) == 0
         {
-            realm
-                .shared()
-                .report_error(UncaughtKind::Interrupted, error);
+            realm.host().report_error(UncaughtKind::Interrupted, error);
         }
         if self.watch.is_full() {
             self.runtime.run_gc().await;
@@ -426,9 +433,7 @@ impl Engine {
                 .context()
                 .with(|ctx| {
                     if let Ok(reason) = rejection.reason.restore(&ctx) {
-                        realm
-                            .shared()
-                            .report(&ctx, UncaughtKind::Rejection, &reason);
+                        realm.host().report(&ctx, UncaughtKind::Rejection, &reason);
                     }
                 })
                 .await;
@@ -443,11 +448,11 @@ impl Engine {
         }
     }
 
-    /// Fires one timer that is due, of whichever generation is first.
+    /// Fires one timer that is due, from the oldest generation that has one.
     async fn fire_one(&self) -> bool {
         let now = Instant::now();
         for realm in self.realms.values() {
-            let timer = realm.shared().timers().borrow_mut().take_due(now);
+            let timer = realm.host().timers().borrow_mut().take_due(now);
             if let Some(timer) = timer {
                 realm.fire(timer).await;
                 return true;
@@ -459,7 +464,7 @@ impl Engine {
     fn next_timer(&self) -> Option<Instant> {
         self.realms
             .values()
-            .filter_map(|realm| realm.shared().timers().borrow().next())
+            .filter_map(|realm| realm.host().timers().borrow().next())
             .min()
     }
 }
@@ -471,7 +476,7 @@ async fn sleep_until(due: Option<Instant>) {
     }
 }
 
-/// Waits for a quiet moment, if there is anything to put in order.
+/// AwaitCache until the engine has been idle for 200 ms, if there is anything to tidy.
 async fn tidy_later(untidy: bool) {
     if untidy {
         tokio::time::sleep(Duration::from_millis(200)).await;

@@ -1,4 +1,4 @@
-//! When which timer of a generation is due. What a timer does is the script's business.
+//! The due times of a generation's timers. The callbacks are in the script.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -9,14 +9,14 @@ use rquickjs::{Function, Persistent};
 #[derive(Default)]
 pub(crate) struct Timers {
     due: BTreeMap<(Instant, u64), u64>,
-    places: HashMap<u64, (Instant, u64)>,
+    keys: HashMap<u64, (Instant, u64)>,
     immediate: VecDeque<u64>,
     started: u64,
     fire: Option<Persistent<Function<'static>>>,
 }
 
 impl Timers {
-    /// Names the function that is told which timer is due.
+    /// Sets the function that is called with a timer that is due.
     pub(crate) fn set_fire(&mut self, fire: Persistent<Function<'static>>) {
         self.fire = Some(fire);
     }
@@ -25,13 +25,13 @@ impl Timers {
         self.fire.clone()
     }
 
-    /// Starts `timer`, or starts it again.
+    /// Starts or restarts `timer`.
     pub(crate) fn start(&mut self, timer: u64, after: Duration) {
         self.stop(timer);
         self.started += 1;
-        let place = (Instant::now() + after, self.started);
-        self.due.insert(place, timer);
-        self.places.insert(timer, place);
+        let key = (Instant::now() + after, self.started);
+        self.due.insert(key, timer);
+        self.keys.insert(timer, key);
     }
 
     /// Fires `timer` in the next turn.
@@ -40,13 +40,13 @@ impl Timers {
     }
 
     pub(crate) fn stop(&mut self, timer: u64) {
-        if let Some(place) = self.places.remove(&timer) {
-            self.due.remove(&place);
+        if let Some(key) = self.keys.remove(&timer) {
+            self.due.remove(&key);
         }
         self.immediate.retain(|waiting| *waiting != timer);
     }
 
-    /// When the next timer is due.
+    /// Returns the time at which the next timer is due.
     pub(crate) fn next(&self) -> Option<Instant> {
         if !self.immediate.is_empty() {
             return Some(Instant::now());
@@ -54,13 +54,13 @@ impl Timers {
         self.due.keys().next().map(|(at, _)| *at)
     }
 
-    /// Takes one timer that is due, timers before immediates.
+    /// Removes and returns one timer that is due, timers before immediates.
     pub(crate) fn take_due(&mut self, now: Instant) -> Option<u64> {
         if let Some(entry) = self.due.first_entry()
             && entry.key().0 <= now
         {
             let timer = entry.remove();
-            self.places.remove(&timer);
+            self.keys.remove(&timer);
             return Some(timer);
         }
         self.immediate.pop_front()

@@ -1,4 +1,4 @@
-//! TypeScript to JavaScript, and what a source says about itself on the way.
+//! Translates TypeScript to JavaScript and extracts the imports and exports of a source.
 
 use std::path::Path;
 
@@ -21,50 +21,50 @@ use serde::{Deserialize, Serialize};
 
 use super::packages::Package;
 
-/// How a source is meant to be run.
+/// The module system of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Kind {
-    /// With `import` and `export`.
+pub(crate) enum SourceKind {
+    /// Uses `import` and `export`.
     Module,
-    /// With `require` and `module.exports`.
+    /// Uses `require` and `module.exports`.
     CommonJs,
     /// Data.
     Json,
 }
 
-/// Stands among wanted names for all names there are.
+/// Stands for all names in a list of imported names.
 pub(crate) const EVERYTHING: &str = "*";
 
-/// The names wanted of each module.
+/// The names that a source imports, by module.
 pub(crate) type Imports = Vec<(String, Vec<String>)>;
 
-/// A source, ready for the engine.
+/// A source that is ready for the engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Transformed {
     pub(crate) code: String,
     pub(crate) facts: Facts,
 }
 
-/// What the loader must know of a source besides its code.
+/// Facts about a source that the loader needs besides its code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Facts {
-    pub(crate) kind: Kind,
-    /// The names it wants of each module it imports.
+    pub(crate) kind: SourceKind,
+    /// The names that it imports, by module.
     pub(crate) imports: Imports,
-    /// Whether it uses `require` although it is a module.
+    /// It uses `require` although it is a module.
     pub(crate) uses_require: bool,
-    /// The names a module exports.
+    /// The names that a module exports.
     pub(crate) exports: Vec<String>,
-    /// The modules it passes on whole.
+    /// The modules of its star exports.
     pub(crate) stars: Vec<String>,
     /// The modules that run before it.
     pub(crate) requests: Vec<String>,
-    /// Whether it has an `await` outside of functions.
+    /// It has an `await` outside of functions.
     pub(crate) awaits: bool,
 }
 
 impl Facts {
-    fn plain(kind: Kind) -> Self {
+    fn plain(kind: SourceKind) -> Self {
         Self {
             kind,
             imports: Vec::new(),
@@ -77,7 +77,7 @@ impl Facts {
     }
 }
 
-/// Makes `source`, which was read from `path`, ready for the engine. The error is a message.
+/// Prepares `source`, which was read from `path`, for the engine. The error is a message.
 pub(crate) fn transform(path: &Path, source: &str) -> Result<Transformed, String> {
     let ending = path
         .extension()
@@ -87,7 +87,7 @@ pub(crate) fn transform(path: &Path, source: &str) -> Result<Transformed, String
         "json" => {
             return Ok(Transformed {
                 code: source.to_owned(),
-                facts: Facts::plain(Kind::Json),
+                facts: Facts::plain(SourceKind::Json),
             });
         }
         "node" => {
@@ -96,10 +96,10 @@ pub(crate) fn transform(path: &Path, source: &str) -> Result<Transformed, String
                 path.display()
             ));
         }
-        "cjs" | "cts" => Some(Kind::CommonJs),
-        "mjs" | "mts" => Some(Kind::Module),
+        "cjs" | "cts" => Some(SourceKind::CommonJs),
+        "mjs" | "mts" => Some(SourceKind::Module),
         _ => Package::around(path).and_then(|package| match package.kind() {
-            Some("module") => Some(Kind::Module),
+            Some("module") => Some(SourceKind::Module),
             _ => None,
         }),
     };
@@ -108,12 +108,12 @@ pub(crate) fn transform(path: &Path, source: &str) -> Result<Transformed, String
         .components()
         .any(|part| part.as_os_str() == "node_modules");
     if !typescript
-        && (given == Some(Kind::CommonJs)
+        && (given == Some(SourceKind::CommonJs)
             || given.is_none() && installed && !looks_like_module(source))
     {
         return Ok(Transformed {
             code: source.to_owned(),
-            facts: Facts::plain(Kind::CommonJs),
+            facts: Facts::plain(SourceKind::CommonJs),
         });
     }
 
@@ -137,9 +137,9 @@ pub(crate) fn transform(path: &Path, source: &str) -> Result<Transformed, String
     let mut parsed = parse(source_type);
     let mut given = given;
     if ending == "cts" && is_written_as_module(&parsed.program) {
-        // Whatever its name says, it is written as a module.
+        // The source is written as a module, in spite of its file extension.
         parsed = parse(SourceType::ts());
-        given = Some(Kind::Module);
+        given = Some(SourceKind::Module);
     }
     if parsed.panicked || !parsed.diagnostics.is_empty() {
         return Err(first_error(path, source, &parsed.diagnostics));
@@ -161,14 +161,14 @@ pub(crate) fn transform(path: &Path, source: &str) -> Result<Transformed, String
     let kind = given.unwrap_or_else(|| {
         let speaks_common = uses(&["module", "exports"]);
         if !is_module && (speaks_common || installed) {
-            Kind::CommonJs
+            SourceKind::CommonJs
         } else {
-            Kind::Module
+            SourceKind::Module
         }
     });
     let mut prelude = String::new();
     let mut uses_require = false;
-    if kind == Kind::Module {
+    if kind == SourceKind::Module {
         for (name, value) in [
             ("require", "import.meta.require"),
             ("__filename", "import.meta.filename"),
@@ -192,7 +192,7 @@ pub(crate) fn transform(path: &Path, source: &str) -> Result<Transformed, String
         }
         let code = Codegen::new().build(&program).code;
         if code.contains("babelHelpers.") && !source.contains("babelHelpers") {
-            prelude.push_str(DECORATING);
+            prelude.push_str(DECORATOR_HELPERS);
         }
         code
     } else {
@@ -203,7 +203,7 @@ pub(crate) fn transform(path: &Path, source: &str) -> Result<Transformed, String
     let requests = requested(&program);
     let awaits = source.contains("await") && TopLevelAwait::is_in(&program);
     if !parsed.module_record.dynamic_imports.is_empty() {
-        // What an `import()` may ask for is not known before it is made.
+        // The names used from an `import()` are not known before it runs.
         for (_, names) in &mut imports {
             names.push(EVERYTHING.to_owned());
         }
@@ -226,8 +226,8 @@ pub(crate) fn transform(path: &Path, source: &str) -> Result<Transformed, String
     })
 }
 
-/// What translated decorators call, in one line so that the others keep their numbers.
-const DECORATING: &str = concat!(
+/// The helpers that translated decorators call, in one line so that the line numbers stay the same.
+const DECORATOR_HELPERS: &str = concat!(
     "const babelHelpers = { ",
     "decorate(list, target, key, given) { ",
     "const about = arguments.length; ",
@@ -253,7 +253,7 @@ fn transform_options() -> TransformOptions {
     }
 }
 
-/// Whether a line begins as only modules do. Saves parsing what is plainly not one.
+/// Reports whether a line begins as only modules do. It saves parsing sources that are plainly not modules.
 fn looks_like_module(source: &str) -> bool {
     source.contains("import.meta")
         || ["import", "export"].iter().any(|word| {
@@ -265,7 +265,7 @@ fn looks_like_module(source: &str) -> bool {
         })
 }
 
-/// Whether a program imports and exports as modules do, and not by `export =`.
+/// Reports whether a program imports or exports as modules do, and not by `export =`.
 fn is_written_as_module(program: &Program<'_>) -> bool {
     let mut statements = program.body.iter();
     let assigns = |statement: &Statement<'_>| matches!(statement, Statement::TSExportAssignment(_));
@@ -313,7 +313,7 @@ fn imported(program: &Program<'_>, imports: &mut Imports) {
     }
 }
 
-/// The modules that a program imports or passes on, in any form but `import()`.
+/// Returns the modules that a program imports or re-exports, in any form but `import()`.
 fn requested(program: &Program<'_>) -> Vec<String> {
     let sources = program.body.iter().filter_map(|statement| match statement {
         Statement::ImportDeclaration(import) => Some(&import.source),
@@ -324,7 +324,7 @@ fn requested(program: &Program<'_>) -> Vec<String> {
     sources.map(|source| source.value.to_string()).collect()
 }
 
-/// Looks for an `await` outside of functions.
+/// Searches for an `await` outside of functions.
 #[derive(Default)]
 struct TopLevelAwait(bool);
 
@@ -356,7 +356,7 @@ impl<'a> Visit<'a> for TopLevelAwait {
     }
 }
 
-/// The names a program exports, and the modules it passes on whole.
+/// Returns the names that a program exports, and the modules of its star exports.
 fn exported(program: &Program<'_>) -> (Vec<String>, Vec<String>) {
     let mut names = Vec::new();
     let mut stars = Vec::new();

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use crate::stage::{Stage, notes};
 
-/// Notes every event with the names of its members.
+/// Records every event with the names of its members.
 const EVERYTHING: &str = r#"
   const NAMES = ["input", "before_agent_start", "agent_start", "agent_end", "turn_start", "turn_end",
     "message_start", "message_update", "message_end", "context", "tool_execution_start", "tool_execution_update",
@@ -55,7 +55,7 @@ async fn events_come_in_order_with_their_members() {
 }
 
 #[tokio::test]
-async fn whoever_throws_is_reported_and_the_rest_goes_on() {
+async fn a_throwing_handler_is_reported_and_the_others_run() {
     let source = r#"
       export default (pi) => {
         pi.on("agent_start", () => { throw new Error("start failed"); });
@@ -85,7 +85,7 @@ async fn whoever_throws_is_reported_and_the_rest_goes_on() {
 }
 
 #[tokio::test]
-async fn what_is_said_can_be_changed_or_dealt_with() {
+async fn input_can_be_changed_or_handled() {
     let source = r#"
       export default (pi) => {
         pi.on("input", (event) => event.text === "ping" ? { action: "handled" } : undefined);
@@ -168,7 +168,7 @@ async fn a_handler_that_never_ends_is_not_waited_for() {
       export default (pi) => { pi.on("agent_start", () => new Promise(() => {})); };"#;
     let files = [("extension.ts", source)];
     let mut stage = Stage::with(&files, Default::default(), |mut options| {
-        options.patience = std::time::Duration::from_millis(50);
+        options.handler_timeout = std::time::Duration::from_millis(50);
         options
     })
     .await;

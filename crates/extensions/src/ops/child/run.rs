@@ -1,4 +1,4 @@
-//! Running a child to its end while the script waits, for `spawnSync` and its relatives.
+//! Runs a child to completion while the script waits, for `spawnSync` and similar functions.
 
 use std::io;
 use std::time::Duration;
@@ -8,29 +8,29 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::time::Instant;
 
-use super::super::bytes::LARGEST;
-use super::super::span;
+use super::super::bytes::MAX_BYTES;
+use super::super::duration_from_millis;
 use super::send_signal;
-use super::spec::Spec;
+use super::spec::ChildSpec;
 
-const PIECE: usize = 64 * 1024;
+const READ_SIZE: usize = 64 * 1024;
 
-/// A child that has ended.
+/// A child that has exited.
 #[derive(Debug)]
 pub(super) struct Finished {
     pub(super) pid: i32,
     pub(super) exit: Exit,
-    /// Its output and its error output, where they were piped.
+    /// The contents of stdout and stderr, where they were piped.
     pub(super) outputs: (Option<Vec<u8>>, Option<Vec<u8>>),
-    /// Why it was killed before its time: `ETIMEDOUT` or `ENOBUFS`.
-    pub(super) cut: Option<&'static str>,
+    /// The reason why the child was killed early: `ETIMEDOUT` or `ENOBUFS`.
+    pub(super) killed_for: Option<&'static str>,
 }
 
-/// Runs it on a thread with a runtime of its own, because this one's is busy with the script that waits.
+/// Runs a child on a thread with its own runtime, because the engine's thread is blocked by the waiting script.
 ///
-/// The child ends after `limit`, together with everything it started.
-pub(super) fn to_the_end(
-    spec: Spec,
+/// The child and everything that it started end after `limit`.
+pub(super) fn run_to_completion(
+    spec: ChildSpec,
     input: Option<Vec<u8>>,
     limit: Duration,
 ) -> io::Result<Finished> {
@@ -44,61 +44,64 @@ pub(super) fn to_the_end(
         })?;
     match worker.join() {
         Ok(finished) => finished,
-        Err(_) => Err(io::Error::other("the thread that ran the child broke")),
+        Err(_) => Err(io::Error::other("the thread that ran the child panicked")),
     }
 }
 
-async fn run(spec: Spec, input: Option<Vec<u8>>, limit: Duration) -> io::Result<Finished> {
-    let last = Instant::now() + limit;
+async fn run(spec: ChildSpec, input: Option<Vec<u8>>, limit: Duration) -> io::Result<Finished> {
+    let hard_deadline = Instant::now() + limit;
     let (launch, pipes) = spec
         .prepare()
-        .map_err(|fault| io::Error::other(format!("{fault:?}")))?;
+        .map_err(|syscall_error| io::Error::other(format!("{syscall_error:?}")))?;
     let mut running = pinion_process::launch(launch).await?;
     let pid = running.pid();
     let (stdin, stdout, stderr) = pipes.open()?;
     let most = spec
         .max_buffer
         .filter(|most| most.is_finite())
-        .map_or(LARGEST, |most| (most as usize).min(LARGEST));
+        .map_or(MAX_BYTES, |most| (most as usize).min(MAX_BYTES));
     let deadline = spec
         .timeout
         .filter(|timeout| *timeout > 0.0)
-        .map(|timeout| Instant::now() + span(timeout));
+        .map(|timeout| Instant::now() + duration_from_millis(timeout));
     let signal = spec.kill_signal.unwrap_or(libc::SIGTERM);
 
-    let (mut out, mut err) = (Gather::new(stdout, most), Gather::new(stderr, most));
-    let mut feed = std::pin::pin!(feed(stdin, input));
-    let mut fed = false;
+    let (mut out, mut err) = (
+        OutputReader::new(stdout, most),
+        OutputReader::new(stderr, most),
+    );
+    let mut write_input = std::pin::pin!(write_input(stdin, input));
+    let mut input_written = false;
     let mut exit = None;
-    let mut cut = None;
+    let mut killed_for = None;
     while exit.is_none() || out.open() || err.open() {
         tokio::select! {
-            () = tokio::time::sleep_until(last) => {
-                cut = cut.or(Some("ETIMEDOUT"));
+            () = tokio::time::sleep_until(hard_deadline) => {
+                killed_for = killed_for.or(Some("ETIMEDOUT"));
                 running.kill();
                 exit = exit.or(Some(Exit::Signal(libc::SIGKILL)));
                 break;
             }
-            () = at(deadline), if cut.is_none() => {
-                cut = Some("ETIMEDOUT");
+            () = sleep_until(deadline), if killed_for.is_none() => {
+                killed_for = Some("ETIMEDOUT");
                 let _ = send_signal(pid, signal);
                 if exit.is_some() {
                     break;
                 }
             }
-            () = &mut feed, if !fed => fed = true,
+            () = &mut write_input, if !input_written => input_written = true,
             () = out.next(), if out.open() => {}
             () = err.next(), if err.open() => {}
             ended = running.wait(), if exit.is_none() => {
                 exit = Some(ended);
-                // What it left behind holds the pipes; nobody may wait for that longer than was said.
-                if cut.is_some() {
+                // Background processes still hold the pipes; the timeout or size limit also ends the wait for them.
+                if killed_for.is_some() {
                     break;
                 }
             }
         }
-        if cut.is_none() && (out.overflowed || err.overflowed) {
-            cut = Some("ENOBUFS");
+        if killed_for.is_none() && (out.overflowed || err.overflowed) {
+            killed_for = Some("ENOBUFS");
             let _ = send_signal(pid, signal);
         }
     }
@@ -106,25 +109,25 @@ async fn run(spec: Spec, input: Option<Vec<u8>>, limit: Duration) -> io::Result<
         pid,
         exit: exit.unwrap_or(Exit::Unknown),
         outputs: (out.bytes, err.bytes),
-        cut,
+        killed_for,
     })
 }
 
-async fn at(deadline: Option<Instant>) {
+async fn sleep_until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline).await,
         None => std::future::pending().await,
     }
 }
 
-/// A child that does not read what it is given is its own business.
-async fn feed(stdin: Option<Sender>, input: Option<Vec<u8>>) {
+/// Writes the input to the child. A child that does not read its input is not an error.
+async fn write_input(stdin: Option<Sender>, input: Option<Vec<u8>>) {
     if let (Some(mut stdin), Some(input)) = (stdin, input) {
         let _ = stdin.write_all(&input).await;
     }
 }
 
-struct Gather {
+struct OutputReader {
     pipe: Option<Receiver>,
     piece: Vec<u8>,
     bytes: Option<Vec<u8>>,
@@ -132,12 +135,12 @@ struct Gather {
     overflowed: bool,
 }
 
-impl Gather {
+impl OutputReader {
     fn new(pipe: Option<Receiver>, limit: usize) -> Self {
         Self {
             bytes: pipe.is_some().then(Vec::new),
             pipe,
-            piece: vec![0; PIECE],
+            piece: vec![0; READ_SIZE],
             limit,
             overflowed: false,
         }

@@ -1,4 +1,4 @@
-//! What a script says about a child it wants, and the pipes that come of it.
+//! A script's description of a child to start, and the pipes to it.
 
 use std::future::Future;
 use std::io::{self, PipeReader, PipeWriter};
@@ -13,13 +13,13 @@ use pinion_process::{Environment, Launch};
 use serde::Deserialize;
 use tokio::net::unix::pipe::{Receiver, Sender};
 
-use crate::ops::fault::{Fault, Outcome};
 use crate::ops::fs::duplicate;
+use crate::ops::syscall_error::{Outcome, SyscallError};
 
 /// A child to start.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Spec {
+pub(super) struct ChildSpec {
     pub(super) file: String,
     args: Vec<String>,
     cwd: Option<PathBuf>,
@@ -32,7 +32,7 @@ pub(super) struct Spec {
     /// Bytes per output; for a synchronous run.
     #[serde(default)]
     pub(super) max_buffer: Option<f64>,
-    /// Sent when one of the two is exceeded.
+    /// Sent when the timeout or the size limit is exceeded.
     #[serde(default)]
     pub(super) kill_signal: Option<i32>,
 }
@@ -40,7 +40,7 @@ pub(super) struct Spec {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(untagged)]
 enum Stdio {
-    /// A file the script has open; 1 and 2 are our error output.
+    /// A file that the script has open; 1 and 2 are pinion's standard error.
     File(i32),
     Named(Named),
 }
@@ -52,7 +52,7 @@ enum Named {
     Ignore,
 }
 
-/// Our ends of the pipes.
+/// pinion's ends of the pipes.
 #[derive(Debug, Default)]
 pub(super) struct Pipes {
     stdin: Option<PipeWriter>,
@@ -60,14 +60,15 @@ pub(super) struct Pipes {
     stderr: Option<PipeReader>,
 }
 
-impl Spec {
+impl ChildSpec {
     pub(super) fn parse(json: &str) -> Outcome<Self> {
-        serde_json::from_str(json).map_err(|error| Fault::new(io::Error::other(error), "spawn"))
+        serde_json::from_str(json)
+            .map_err(|error| SyscallError::new(io::Error::other(error), "spawn"))
     }
 
-    /// What to start, and our ends of its pipes.
+    /// Returns the launch request and pinion's ends of the pipes.
     pub(super) fn prepare(&self) -> Outcome<(Launch, Pipes)> {
-        let fail = |error: io::Error| Fault::new(error, "pipe");
+        let fail = |error: io::Error| SyscallError::new(error, "pipe");
         let mut pipes = Pipes::default();
         let mut launch = Launch {
             words: std::iter::once(&self.file)
@@ -102,7 +103,7 @@ impl Spec {
 }
 
 fn output(stdio: Stdio, ours: &mut Option<PipeReader>) -> Outcome<Option<OwnedFd>> {
-    let fail = |error: io::Error| Fault::new(error, "pipe");
+    let fail = |error: io::Error| SyscallError::new(error, "pipe");
     match stdio {
         Stdio::Named(Named::Ignore) | Stdio::File(0) => Ok(None),
         Stdio::Named(Named::Pipe) => {
@@ -119,7 +120,7 @@ fn output(stdio: Stdio, ours: &mut Option<PipeReader>) -> Outcome<Option<OwnedFd
 }
 
 impl Pipes {
-    /// Makes them usable in the runtime of this thread.
+    /// Registers the pipes with the runtime of this thread.
     pub(super) fn open(self) -> io::Result<(Option<Sender>, Option<Receiver>, Option<Receiver>)> {
         let sender = |pipe: PipeWriter| Sender::from_owned_fd(pipe.into());
         let receiver = |pipe: PipeReader| Receiver::from_owned_fd(pipe.into());
@@ -139,9 +140,9 @@ impl Wake for Unpark {
     }
 }
 
-/// Waits for a future that needs no runtime, on a thread that has one.
+/// AwaitCache for a future that needs no runtime, on a thread that has one.
 pub(super) fn block_on<F: Future>(future: F) -> F::Output {
-    // The budget of the surrounding task would never be refilled while this thread waits.
+    // The cooperative budget of the surrounding task would never be refilled while this thread waits.
     let mut future = pin!(tokio::task::unconstrained(future));
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut context = Context::from_waker(&waker);

@@ -1,4 +1,4 @@
-//! What is known about a file beside its content.
+//! The metadata of files.
 
 use std::fs::{self, Metadata, Permissions};
 use std::os::unix::fs::{
@@ -11,10 +11,9 @@ use nix::sys::time::TimeSpec;
 use nix::unistd::AccessFlags;
 
 use super::files::file;
-use crate::ops::fault::{Fault, Outcome};
+use crate::ops::syscall_error::{Outcome, SyscallError};
 
-/// The members of a `Stats`, in the order its constructor takes them. Times are seconds and
-/// nanoseconds, one pair each.
+/// Returns the members of a `Stats`, in the order of its constructor. Times are pairs of seconds and nanoseconds.
 fn numbers(meta: &Metadata) -> Vec<f64> {
     let born = meta.created().ok().and_then(|created| {
         created
@@ -47,24 +46,27 @@ fn numbers(meta: &Metadata) -> Vec<f64> {
 }
 
 pub(super) fn stat(path: String) -> Outcome<Vec<f64>> {
-    let meta = fs::metadata(&path).map_err(|error| Fault::new(error, "stat").at(path))?;
+    let meta = fs::metadata(&path).map_err(|error| SyscallError::new(error, "stat").at(path))?;
     Ok(numbers(&meta))
 }
 
 pub(super) fn lstat(path: String) -> Outcome<Vec<f64>> {
-    let meta = fs::symlink_metadata(&path).map_err(|error| Fault::new(error, "lstat").at(path))?;
+    let meta =
+        fs::symlink_metadata(&path).map_err(|error| SyscallError::new(error, "lstat").at(path))?;
     Ok(numbers(&meta))
 }
 
 pub(super) fn fstat(fd: i32) -> Outcome<Vec<f64>> {
     let meta = file(fd, "fstat")?.metadata();
-    Ok(numbers(&meta.map_err(|error| Fault::new(error, "fstat"))?))
+    Ok(numbers(
+        &meta.map_err(|error| SyscallError::new(error, "fstat"))?,
+    ))
 }
 
-/// type, bsize, blocks, bfree, bavail, files, ffree
+/// Returns type, bsize, blocks, bfree, bavail, files and ffree.
 pub(super) fn statfs(path: String) -> Outcome<Vec<f64>> {
     let found = nix::sys::statfs::statfs(path.as_str())
-        .map_err(|error| Fault::new(error, "statfs").at(path))?;
+        .map_err(|error| SyscallError::new(error, "statfs").at(path))?;
     Ok(vec![
         found.filesystem_type().0 as f64,
         found.block_size() as f64,
@@ -78,37 +80,38 @@ pub(super) fn statfs(path: String) -> Outcome<Vec<f64>> {
 
 pub(super) fn access(path: String, mode: i32) -> Outcome<()> {
     let flags = AccessFlags::from_bits_truncate(mode);
-    nix::unistd::access(path.as_str(), flags).map_err(|error| Fault::new(error, "access").at(path))
+    nix::unistd::access(path.as_str(), flags)
+        .map_err(|error| SyscallError::new(error, "access").at(path))
 }
 
 pub(super) fn chmod(path: String, mode: u32) -> Outcome<()> {
     let changed = fs::set_permissions(&path, Permissions::from_mode(mode));
-    changed.map_err(|error| Fault::new(error, "chmod").at(path))
+    changed.map_err(|error| SyscallError::new(error, "chmod").at(path))
 }
 
 pub(super) fn fchmod(fd: i32, mode: u32) -> Outcome<()> {
     let changed = file(fd, "fchmod")?.set_permissions(Permissions::from_mode(mode));
-    changed.map_err(|error| Fault::new(error, "fchmod"))
+    changed.map_err(|error| SyscallError::new(error, "fchmod"))
 }
 
-/// -1 leaves an owner as it is.
+/// Converts a user or group id; -1 leaves the owner unchanged.
 fn owner(id: f64) -> Option<u32> {
     (id >= 0.0).then_some(id as u32)
 }
 
 pub(super) fn chown(path: String, uid: f64, gid: f64) -> Outcome<()> {
     let changed = change_owner(&path, owner(uid), owner(gid));
-    changed.map_err(|error| Fault::new(error, "chown").at(path))
+    changed.map_err(|error| SyscallError::new(error, "chown").at(path))
 }
 
 pub(super) fn lchown(path: String, uid: f64, gid: f64) -> Outcome<()> {
     let changed = change_link_owner(&path, owner(uid), owner(gid));
-    changed.map_err(|error| Fault::new(error, "lchown").at(path))
+    changed.map_err(|error| SyscallError::new(error, "lchown").at(path))
 }
 
 pub(super) fn fchown(fd: i32, uid: f64, gid: f64) -> Outcome<()> {
     let changed = std::os::unix::fs::fchown(&*file(fd, "fchown")?, owner(uid), owner(gid));
-    changed.map_err(|error| Fault::new(error, "fchown"))
+    changed.map_err(|error| SyscallError::new(error, "fchown"))
 }
 
 fn moment(seconds: f64) -> TimeSpec {
@@ -124,7 +127,7 @@ fn set_times(
 ) -> Outcome<()> {
     let (atime, mtime) = (moment(times.0), moment(times.1));
     utimensat(AT_FDCWD, path.as_str(), &atime, &mtime, follow)
-        .map_err(|error| Fault::new(error, syscall).at(path))
+        .map_err(|error| SyscallError::new(error, syscall).at(path))
 }
 
 pub(super) fn utimes(path: String, atime: f64, mtime: f64) -> Outcome<()> {
@@ -142,5 +145,6 @@ pub(super) fn lutimes(path: String, atime: f64, mtime: f64) -> Outcome<()> {
 
 pub(super) fn futimes(fd: i32, atime: f64, mtime: f64) -> Outcome<()> {
     let file = file(fd, "futime")?;
-    futimens(&*file, &moment(atime), &moment(mtime)).map_err(|error| Fault::new(error, "futime"))
+    futimens(&*file, &moment(atime), &moment(mtime))
+        .map_err(|error| SyscallError::new(error, "futime"))
 }

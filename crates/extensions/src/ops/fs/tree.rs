@@ -1,4 +1,4 @@
-//! Names in directories: making, listing, moving and removing them.
+//! Creating, listing, moving and removing names in directories.
 
 use std::fs::{self, DirBuilder, FileType};
 use std::io;
@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use super::files::open_file;
-use crate::ops::fault::{Fault, Outcome};
+use crate::ops::syscall_error::{Outcome, SyscallError};
 
 /// `COPYFILE_EXCL` of `fs.constants`.
 const COPY_EXCLUSIVE: i32 = 1;
@@ -15,7 +15,7 @@ fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// Gives the first directory that was made, if `recursive`.
+/// Creates a directory. If `recursive`, returns the first directory that was created.
 pub(super) fn mkdir(path: String, recursive: bool, mode: u32) -> Outcome<Option<String>> {
     let mut builder = DirBuilder::new();
     builder.mode(mode);
@@ -23,7 +23,7 @@ pub(super) fn mkdir(path: String, recursive: bool, mode: u32) -> Outcome<Option<
         let made = builder.create(&path);
         return made
             .map(|()| None)
-            .map_err(|error| Fault::new(error, "mkdir").at(path));
+            .map_err(|error| SyscallError::new(error, "mkdir").at(path));
     }
     let whole = std::path::absolute(&path).unwrap_or_else(|_| PathBuf::from(&path));
     let mut missing: Vec<&Path> = Vec::new();
@@ -36,10 +36,12 @@ pub(super) fn mkdir(path: String, recursive: bool, mode: u32) -> Outcome<Option<
                 } else {
                     libc::ENOTDIR
                 };
-                return Err(Fault::new(io::Error::from_raw_os_error(number), "mkdir").at(path));
+                return Err(
+                    SyscallError::new(io::Error::from_raw_os_error(number), "mkdir").at(path),
+                );
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => missing.push(ancestor),
-            Err(error) => return Err(Fault::new(error, "mkdir").at(path)),
+            Err(error) => return Err(SyscallError::new(error, "mkdir").at(path)),
         }
     }
     let first = missing.last().map(|first| text(first));
@@ -47,7 +49,7 @@ pub(super) fn mkdir(path: String, recursive: bool, mode: u32) -> Outcome<Option<
         match builder.create(directory) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && directory.is_dir() => {}
-            Err(error) => return Err(Fault::new(error, "mkdir").at(path)),
+            Err(error) => return Err(SyscallError::new(error, "mkdir").at(path)),
         }
     }
     Ok(first)
@@ -57,11 +59,11 @@ pub(super) fn mkdtemp(prefix: String) -> Outcome<String> {
     let template = format!("{prefix}XXXXXX");
     match nix::unistd::mkdtemp(template.as_str()) {
         Ok(path) => Ok(text(&path)),
-        Err(error) => Err(Fault::new(error, "mkdtemp").at(template)),
+        Err(error) => Err(SyscallError::new(error, "mkdtemp").at(template)),
     }
 }
 
-/// `UV_DIRENT_*` of `fs.constants`.
+/// Returns the `UV_DIRENT_*` constant of `fs.constants`.
 fn kind(kind: io::Result<FileType>) -> i32 {
     match kind {
         Err(_) => 0,
@@ -76,9 +78,9 @@ fn kind(kind: io::Result<FileType>) -> i32 {
     }
 }
 
-/// The names in a directory, sorted, each with its kind as a digit in front.
+/// Returns the names in a directory, sorted, each with its kind as a digit in front.
 pub(super) fn readdir(path: String) -> Outcome<Vec<String>> {
-    let fail = |error| Fault::new(error, "scandir").at(path.as_str());
+    let fail = |error| SyscallError::new(error, "scandir").at(path.as_str());
     let mut names = Vec::new();
     for entry in fs::read_dir(&path).map_err(fail)? {
         let entry = entry.map_err(fail)?;
@@ -92,15 +94,15 @@ pub(super) fn readdir(path: String) -> Outcome<Vec<String>> {
 }
 
 pub(super) fn rmdir(path: String) -> Outcome<()> {
-    fs::remove_dir(&path).map_err(|error| Fault::new(error, "rmdir").at(path))
+    fs::remove_dir(&path).map_err(|error| SyscallError::new(error, "rmdir").at(path))
 }
 
 pub(super) fn unlink(path: String) -> Outcome<()> {
-    fs::remove_file(&path).map_err(|error| Fault::new(error, "unlink").at(path))
+    fs::remove_file(&path).map_err(|error| SyscallError::new(error, "unlink").at(path))
 }
 
 pub(super) fn rm(path: String, recursive: bool, force: bool) -> Outcome<()> {
-    let fail = |error, syscall: &str| Fault::new(error, syscall).at(path.as_str());
+    let fail = |error, syscall: &str| SyscallError::new(error, syscall).at(path.as_str());
     let removed = match fs::symlink_metadata(&path) {
         Ok(meta) if meta.is_dir() && recursive => {
             fs::remove_dir_all(&path).map_err(|error| fail(error, "rm"))
@@ -111,7 +113,7 @@ pub(super) fn rm(path: String, recursive: bool, force: bool) -> Outcome<()> {
         Err(error) => Err(fail(error, "lstat")),
     };
     match removed {
-        // Somebody else was faster, which is as good.
+        // Another process removed the path in the meantime.
         Err(_)
             if force
                 && fs::symlink_metadata(&path)
@@ -126,7 +128,7 @@ pub(super) fn rm(path: String, recursive: bool, force: bool) -> Outcome<()> {
 pub(super) fn rename(from: String, to: String) -> Outcome<()> {
     require_replaceable(&to)
         .and_then(|()| fs::rename(&from, &to))
-        .map_err(|error| Fault::new(error, "rename").at(from).to(to))
+        .map_err(|error| SyscallError::new(error, "rename").at(from).to(to))
 }
 
 /// Fails if a device, a FIFO or a socket is at `path`. A symbolic link is replaced itself, whatever it leads to.
@@ -151,7 +153,7 @@ pub(super) fn copy_file(from: String, to: String, mode: i32) -> Outcome<()> {
     } else {
         copy(&from, &to)
     };
-    copied.map_err(|error| Fault::new(error, "copyfile").at(from).to(to))
+    copied.map_err(|error| SyscallError::new(error, "copyfile").at(from).to(to))
 }
 
 fn copy(from: &str, to: &str) -> io::Result<()> {
@@ -170,25 +172,25 @@ fn copy(from: &str, to: &str) -> io::Result<()> {
 }
 
 pub(super) fn link(from: String, to: String) -> Outcome<()> {
-    fs::hard_link(&from, &to).map_err(|error| Fault::new(error, "link").at(from).to(to))
+    fs::hard_link(&from, &to).map_err(|error| SyscallError::new(error, "link").at(from).to(to))
 }
 
 pub(super) fn symlink(target: String, path: String) -> Outcome<()> {
     std::os::unix::fs::symlink(&target, &path)
-        .map_err(|error| Fault::new(error, "symlink").at(target).to(path))
+        .map_err(|error| SyscallError::new(error, "symlink").at(target).to(path))
 }
 
 pub(super) fn readlink(path: String) -> Outcome<String> {
     match fs::read_link(&path) {
         Ok(target) => Ok(text(&target)),
-        Err(error) => Err(Fault::new(error, "readlink").at(path)),
+        Err(error) => Err(SyscallError::new(error, "readlink").at(path)),
     }
 }
 
 pub(super) fn realpath(path: String) -> Outcome<String> {
     match fs::canonicalize(&path) {
         Ok(whole) => Ok(text(&whole)),
-        Err(error) => Err(Fault::new(error, "realpath").at(path)),
+        Err(error) => Err(SyscallError::new(error, "realpath").at(path)),
     }
 }
 

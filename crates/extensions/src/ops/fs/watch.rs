@@ -1,6 +1,6 @@
-//! `fs.watch`: what inotify says about one directory entry or one directory.
+//! `fs.watch`: the inotify events of one directory entry or one directory.
 //!
-//! A thread per watcher waits for the kernel; it ends when its watch is removed.
+//! A thread per watcher waits for the kernel. It ends when its watch is removed.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -14,29 +14,29 @@ use rquickjs::prelude::{Async, Func};
 use rquickjs::{Ctx, Object};
 use tokio::sync::{Notify, mpsc};
 
-use crate::ops::fault::{Fault, Outcome};
-use crate::script::Shared;
+use crate::ops::syscall_error::{Outcome, SyscallError};
+use crate::script::Host;
 
-/// Events a script has not asked for yet.
+/// The most batches of events that wait for the script.
 const BACKLOG: usize = 64;
 
 struct Watcher {
     inotify: Arc<Inotify>,
     watch: WatchDescriptor,
-    /// Absent while somebody waits for the next events.
+    /// Absent while an operation waits for the next events.
     events: RefCell<Option<mpsc::Receiver<Vec<String>>>>,
     closed: Notify,
 }
 
 impl Drop for Watcher {
     fn drop(&mut self) {
-        // The kernel tells the waiting thread, which ends. If the watched thing is gone, it already has.
+        // The kernel wakes the waiting thread, which ends. If the watched file is gone, the thread has ended already.
         let _ = self.inotify.rm_watch(self.watch);
     }
 }
 
 impl Watcher {
-    /// The next events; `None` when there will be no more.
+    /// Returns the next events; `None` when there will be no more.
     async fn next(&self) -> Option<Vec<String>> {
         let mut events = self.events.take()?;
         let next = tokio::select! {
@@ -49,7 +49,7 @@ impl Watcher {
     }
 }
 
-pub(super) fn install<'js>(fs: &Object<'js>, host: &Shared) -> rquickjs::Result<()> {
+pub(super) fn install<'js>(fs: &Object<'js>, host: &Host) -> rquickjs::Result<()> {
     let watchers = Rc::new(RefCell::new(HashMap::<u32, Rc<Watcher>>::new()));
     let count = Cell::new(1_u32);
 
@@ -57,7 +57,7 @@ pub(super) fn install<'js>(fs: &Object<'js>, host: &Shared) -> rquickjs::Result<
     fs.set(
         "watchOpen",
         Func::from(move |ctx: Ctx<'js>, path: String| {
-            let watcher = open(&path).map_err(|fault| fault.throw(&ctx))?;
+            let watcher = open(&path).map_err(|syscall_error| syscall_error.throw(&ctx))?;
             let id = count.replace(count.get() + 1);
             table.borrow_mut().insert(id, Rc::new(watcher));
             rquickjs::Result::Ok(id)
@@ -96,7 +96,7 @@ async fn next_of(watcher: Option<Rc<Watcher>>) -> Option<Vec<String>> {
 }
 
 fn open(path: &str) -> Outcome<Watcher> {
-    let fail = |error: io::Error| Fault::new(error, "watch").at(path);
+    let fail = |error: io::Error| SyscallError::new(error, "watch").at(path);
     let inotify =
         Arc::new(Inotify::init(InitFlags::IN_CLOEXEC).map_err(|error| fail(error.into()))?);
     let flags = AddWatchFlags::IN_ATTRIB
@@ -135,19 +135,19 @@ fn listen(inotify: &Inotify, own_name: &str, sender: &mpsc::Sender<Vec<String>>)
         };
         let ignored = |event: &InotifyEvent| event.mask.contains(AddWatchFlags::IN_IGNORED);
         let over = events.iter().any(ignored);
-        let told: Vec<String> = events
+        let event_text: Vec<String> = events
             .into_iter()
             .filter(|event| !ignored(event))
-            .map(|event| told(event, own_name))
+            .map(|event| event_text(event, own_name))
             .collect();
-        if (!told.is_empty() && sender.blocking_send(told).is_err()) || over {
+        if (!event_text.is_empty() && sender.blocking_send(event_text).is_err()) || over {
             return;
         }
     }
 }
 
-/// `c` for a change or `r` for a name that came or went, then the name.
-fn told(event: InotifyEvent, own_name: &str) -> String {
+/// Returns `c` for a change or `r` for an added or removed name, followed by the name.
+fn event_text(event: InotifyEvent, own_name: &str) -> String {
     let plain = AddWatchFlags::IN_MODIFY | AddWatchFlags::IN_ATTRIB;
     let kind = if event.mask.intersects(plain) {
         'c'

@@ -1,4 +1,4 @@
-//! From what a script asks to a request: forgiving about what scripts tend to leave out.
+//! Converts a script's request to the engine's form, with defaults for members that scripts tend to leave out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,24 +10,24 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-/// Roles a model is sent.
+/// The roles of messages that are sent to a model.
 const ROLES: [&str; 3] = ["user", "assistant", "toolResult"];
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Asked {
+struct RequestInput {
     model: Value,
     system_prompt: Option<String>,
     messages: Vec<Value>,
     #[serde(default)]
     tools: Vec<Value>,
     #[serde(default)]
-    options: Wishes,
+    options: OptionsInput,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Wishes {
+struct OptionsInput {
     api_key: Option<String>,
     headers: Option<BTreeMap<String, Value>>,
     reasoning: Option<String>,
@@ -43,7 +43,7 @@ struct Wishes {
     max_retry_delay_ms: Option<f64>,
 }
 
-/// What a script wants to see of the exchange itself.
+/// The parts of the exchange that a script wants to see.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Interest {
@@ -53,7 +53,7 @@ pub(super) struct Interest {
     pub(super) response: bool,
 }
 
-/// What the script that asks `text` wants to see, if anything.
+/// Returns the parts that the script's request names; `None` if there are none.
 pub(super) fn interest(text: &str) -> Option<Interest> {
     #[derive(Deserialize)]
     struct Watching {
@@ -64,35 +64,35 @@ pub(super) fn interest(text: &str) -> Option<Interest> {
     (watch.payload || watch.response).then_some(watch)
 }
 
-/// The model in `text`.
+/// Parses the model in `text`.
 pub(super) fn model(text: &str) -> Result<Model, String> {
     serde_json::from_str(text)
         .map_err(|error| error.to_string())
         .and_then(model_of)
 }
 
-/// The request in `text`; the error is for the script's author.
+/// Parses the request in `text`. The error is a message for the script's author.
 pub(super) fn request(text: &str, cancel: CancellationToken) -> Result<Request, String> {
-    let asked: Asked = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    let messages = asked
+    let input: RequestInput = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let messages = input
         .messages
         .into_iter()
         .filter(is_for_models)
         .map(message);
-    let tools = asked
+    let tools = input
         .tools
         .into_iter()
         .map(tool)
         .collect::<Result<Vec<_>, _>>()?;
     Ok(Request {
-        model: Arc::new(model_of(asked.model)?),
-        system_prompt: asked
+        model: Arc::new(model_of(input.model)?),
+        system_prompt: input
             .system_prompt
             .filter(|text| !text.is_empty())
             .map(Into::into),
         messages: messages.collect::<Result<_, _>>()?,
         tools: tools.into(),
-        options: options(asked.options),
+        options: options(input.options),
         cancel,
     })
 }
@@ -147,47 +147,47 @@ fn tool(value: Value) -> Result<ToolSpec, String> {
         .map_err(|error| format!("A tool cannot be read: {error}"))
 }
 
-fn options(wishes: Wishes) -> RequestOptions {
+fn options(options: OptionsInput) -> RequestOptions {
     let level = |text: &str| {
         text.parse::<ThinkingLevel>()
             .ok()
             .filter(|&level| level != ThinkingLevel::Off)
     };
     let whole = |number: f64| (number >= 0.0).then_some(number as u64);
-    let budgets = wishes.thinking_budgets.unwrap_or_default();
+    let budgets = options.thinking_budgets.unwrap_or_default();
     let retry = HttpRetry::default();
     RequestOptions {
-        api_key: wishes.api_key.map(Secret::from),
-        reasoning: wishes.reasoning.as_deref().and_then(level),
-        session_id: wishes.session_id,
-        cache_retention: match wishes.cache_retention.as_deref() {
+        api_key: options.api_key.map(Secret::from),
+        reasoning: options.reasoning.as_deref().and_then(level),
+        session_id: options.session_id,
+        cache_retention: match options.cache_retention.as_deref() {
             Some("none") => CacheRetention::None,
             Some("long") => CacheRetention::Long,
             _ => CacheRetention::Short,
         },
-        max_tokens: wishes.max_tokens.and_then(whole),
-        temperature: wishes.temperature,
-        headers: headers(wishes.headers.unwrap_or_default()),
+        max_tokens: options.max_tokens.and_then(whole),
+        temperature: options.temperature,
+        headers: headers(options.headers.unwrap_or_default()),
         thinking_budgets: budgets
             .into_iter()
             .filter_map(|(name, tokens)| Some((level(&name)?, whole(tokens)?)))
             .collect(),
-        tool_choice: wishes.tool_choice.filter(|choice| !choice.is_null()),
-        user_id: wishes.user_id,
+        tool_choice: options.tool_choice.filter(|choice| !choice.is_null()),
+        user_id: options.user_id,
         retry: HttpRetry {
-            max_retries: wishes
+            max_retries: options
                 .max_retries
                 .map_or(retry.max_retries, |retries| retries as u32),
-            max_delay: match wishes.max_retry_delay_ms {
-                // Nothing is too long then.
+            max_delay: match options.max_retry_delay_ms {
+                // Zero removes the limit.
                 Some(0.0) => Duration::MAX,
-                Some(most) if most > 0.0 => crate::ops::span(most),
+                Some(most) if most > 0.0 => crate::ops::duration_from_millis(most),
                 _ => retry.max_delay,
             },
         },
-        timeouts: match wishes.timeout_ms {
+        timeouts: match options.timeout_ms {
             Some(most) if most > 0.0 => {
-                let most = crate::ops::span(most);
+                let most = crate::ops::duration_from_millis(most);
                 Timeouts {
                     first_byte: most,
                     ..Timeouts::default()

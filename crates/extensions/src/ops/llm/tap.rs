@@ -1,4 +1,4 @@
-//! Scripts that look at the exchange itself: the body before it is sent, the head of the response.
+//! Lets scripts observe an exchange: the body before it is sent, and the head of the response.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,13 +9,13 @@ use pinion_llm::Tap;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
-use super::Told;
+use super::StreamItem;
 use super::request::Interest;
 
-/// Who waits for an answer, by the number of the question.
+/// The tasks that wait for an answer, by the number of the question.
 type Waiting = HashMap<u32, oneshot::Sender<Option<String>>>;
 
-/// Questions a script has not answered yet.
+/// Questions that a script has not answered yet.
 #[derive(Default)]
 pub(super) struct Questions {
     last: AtomicU32,
@@ -31,32 +31,32 @@ impl Questions {
         (number, receiver)
     }
 
-    /// Takes the answer to a question; later ones are ignored.
+    /// Passes on the answer to a question; further answers are ignored.
     pub(super) fn answer(&self, number: u32, text: Option<String>) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(asked) = open.remove(&number) {
-            // A request that was given up needs no answer.
-            let _ = asked.send(text);
+        if let Some(waiting) = open.remove(&number) {
+            // A request that was cancelled needs no answer.
+            let _ = waiting.send(text);
         }
     }
 }
 
-/// Asks the script that made the request.
+/// Sends questions to the script that made the request.
 pub(super) struct ScriptTap {
     interest: Interest,
-    told: mpsc::Sender<Told>,
+    items: mpsc::Sender<StreamItem>,
     questions: Arc<Questions>,
 }
 
 impl ScriptTap {
     pub(super) fn new(
         interest: Interest,
-        told: mpsc::Sender<Told>,
+        items: mpsc::Sender<StreamItem>,
         questions: Arc<Questions>,
     ) -> Self {
         Self {
             interest,
-            told,
+            items,
             questions,
         }
     }
@@ -64,7 +64,7 @@ impl ScriptTap {
     async fn ask(&self, mut question: Value) -> Option<String> {
         let (number, answer) = self.questions.ask();
         question["question"] = number.into();
-        self.told.send(Told::Question(question)).await.ok()?;
+        self.items.send(StreamItem::Question(question)).await.ok()?;
         answer.await.ok().flatten()
     }
 }

@@ -1,4 +1,4 @@
-//! Calls of built-in tools, and commands.
+//! Calls of built-in tools, and shell commands.
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -13,15 +13,15 @@ use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::shell::{self, Command};
-use super::{Open, Wishes, told};
-use crate::script::Shared;
+use super::{Open, ToolOverrides, output_json};
+use crate::script::Host;
 use crate::services::Services;
 
 type Outcome = std::result::Result<ToolOutput, ToolError>;
 
-/// A call that is under way.
-struct Call {
-    /// The newest progress; what was not fetched in time is replaced.
+/// A call in progress.
+struct ToolCall {
+    /// The newest progress. It replaces progress that was not fetched in time.
     progress: Arc<Mutex<Option<ToolOutput>>>,
     changed: Arc<Notify>,
     outcome: tokio::sync::Mutex<oneshot::Receiver<Outcome>>,
@@ -29,25 +29,25 @@ struct Call {
     _stops: DropGuard,
 }
 
-/// Something a script may stop.
+/// An operation that a script may stop.
 enum Work {
-    Call(Call),
+    ToolCall(ToolCall),
     Command(Command),
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Asked {
+struct CallInput {
     name: String,
     cwd: PathBuf,
     #[serde(default)]
     call_id: String,
     arguments: Value,
     #[serde(default)]
-    settings: Wishes,
+    settings: ToolOverrides,
 }
 
-pub(super) fn install<'js>(tools: &Object<'js>, host: &Shared) -> Result<()> {
+pub(super) fn install<'js>(tools: &Object<'js>, host: &Host) -> Result<()> {
     tools.set("spec", Func::from(spec))?;
     let open = Rc::new(Open::<Work>::default());
 
@@ -55,11 +55,11 @@ pub(super) fn install<'js>(tools: &Object<'js>, host: &Shared) -> Result<()> {
     tools.set(
         "start",
         Func::from(move |ctx: Ctx<'js>, text: String| -> Result<u32> {
-            let asked: Asked = serde_json::from_str(&text)
+            let input: CallInput = serde_json::from_str(&text)
                 .map_err(|error| Exception::throw_type(&ctx, &error.to_string()))?;
-            let call =
-                start(&shared, asked).map_err(|words| Exception::throw_message(&ctx, &words))?;
-            Ok(work.add(Work::Call(call)))
+            let call = start(&shared, input)
+                .map_err(|message| Exception::throw_message(&ctx, &message))?;
+            Ok(work.add(Work::ToolCall(call)))
         }),
     )?;
     let work = Rc::clone(&open);
@@ -69,7 +69,7 @@ pub(super) fn install<'js>(tools: &Object<'js>, host: &Shared) -> Result<()> {
             let found = work.get(id);
             async move {
                 match found.as_deref() {
-                    Some(Work::Call(call)) => next(call).await.to_string(),
+                    Some(Work::ToolCall(call)) => next(call).await.to_string(),
                     _ => json!({ "error": "The call is over" }).to_string(),
                 }
             }
@@ -80,7 +80,7 @@ pub(super) fn install<'js>(tools: &Object<'js>, host: &Shared) -> Result<()> {
         "shell",
         Func::from(move |ctx: Ctx<'js>, text: String| -> Result<u32> {
             let command = shell::start(&shared, &text)
-                .map_err(|words| Exception::throw_message(&ctx, &words))?;
+                .map_err(|message| Exception::throw_message(&ctx, &message))?;
             Ok(work.add(Work::Command(command)))
         }),
     )?;
@@ -101,7 +101,7 @@ pub(super) fn install<'js>(tools: &Object<'js>, host: &Shared) -> Result<()> {
     tools.set(
         "cancel",
         Func::from(move |id: u32| match work.get(id).as_deref() {
-            Some(Work::Call(call)) => call.cancel.cancel(),
+            Some(Work::ToolCall(call)) => call.cancel.cancel(),
             Some(Work::Command(command)) => command.cancel(),
             None => {}
         }),
@@ -114,7 +114,7 @@ fn tool(name: &str, settings: ToolSettings) -> Option<Arc<dyn Tool>> {
     pinion_tools::builtin(&[name], settings).pop()
 }
 
-/// What a model is told about a tool.
+/// Returns the description of a tool that a model receives.
 fn spec(ctx: Ctx<'_>, name: String) -> Result<String> {
     match tool(&name, ToolSettings::default()) {
         Some(tool) => Ok(json!(tool.spec()).to_string()),
@@ -125,7 +125,7 @@ fn spec(ctx: Ctx<'_>, name: String) -> Result<String> {
     }
 }
 
-/// Where work runs that must go on while the script is busy.
+/// Returns the runtime for work that must continue while the script is busy.
 pub(super) fn runtime(
     services: &dyn Services,
 ) -> std::result::Result<tokio::runtime::Handle, String> {
@@ -135,18 +135,18 @@ pub(super) fn runtime(
     }
 }
 
-fn start(host: &Shared, asked: Asked) -> std::result::Result<Call, String> {
+fn start(host: &Host, input: CallInput) -> std::result::Result<ToolCall, String> {
     let services = host.services();
-    let settings = asked.settings.over(services.tool_settings());
-    let tool = tool(&asked.name, settings)
-        .ok_or_else(|| format!("There is no built-in tool {}", asked.name))?;
-    let arguments = tool.validate(&asked.arguments)?;
+    let settings = input.settings.apply_to(services.tool_settings());
+    let tool = tool(&input.name, settings)
+        .ok_or_else(|| format!("There is no built-in tool {}", input.name))?;
+    let arguments = tool.validate(&input.arguments)?;
     let cancel = host.closed().child_token();
     let (progress, changed) = (Arc::new(Mutex::new(None)), Arc::new(Notify::new()));
     let (newest, news) = (Arc::clone(&progress), Arc::clone(&changed));
     let context = ToolContext {
-        call_id: asked.call_id.into(),
-        cwd: Arc::new(asked.cwd),
+        call_id: input.call_id.into(),
+        cwd: Arc::new(input.cwd),
         cancel: cancel.clone(),
         updates: Arc::new(move |output| {
             *newest.lock().unwrap_or_else(PoisonError::into_inner) = Some(output);
@@ -155,10 +155,10 @@ fn start(host: &Shared, asked: Asked) -> std::result::Result<Call, String> {
     };
     let (sender, outcome) = oneshot::channel();
     runtime(&**services)?.spawn(async move {
-        // A script that is gone needs no result.
+        // An error means that the script has ended and needs no result.
         let _ = sender.send(tool.call(arguments, &context).await);
     });
-    Ok(Call {
+    Ok(ToolCall {
         progress,
         changed,
         outcome: tokio::sync::Mutex::new(outcome),
@@ -167,8 +167,8 @@ fn start(host: &Shared, asked: Asked) -> std::result::Result<Call, String> {
     })
 }
 
-/// `{update}` while it runs, `{result}` or `{error}` at its end.
-async fn next(call: &Call) -> Value {
+/// Returns `{update}` while the call runs, `{result}` or `{error}` at its end.
+async fn next(call: &ToolCall) -> Value {
     let mut outcome = call.outcome.lock().await;
     loop {
         let newest = call
@@ -177,13 +177,13 @@ async fn next(call: &Call) -> Value {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         if let Some(output) = newest {
-            return json!({ "update": told(&output) });
+            return json!({ "update": output_json(&output) });
         }
         tokio::select! {
             biased;
             () = call.changed.notified() => {}
             ended = &mut *outcome => return match ended {
-                Ok(Ok(output)) => json!({ "result": told(&output) }),
+                Ok(Ok(output)) => json!({ "result": output_json(&output) }),
                 Ok(Err(error)) => json!({ "error": error.0 }),
                 Err(_) => json!({ "error": "The tool failed" }),
             },

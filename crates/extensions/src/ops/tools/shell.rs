@@ -1,4 +1,4 @@
-//! Commands whose output a script takes piece by piece.
+//! Shell commands whose output a script reads piece by piece.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -13,25 +13,25 @@ use serde_json::json;
 use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::Wishes;
+use super::ToolOverrides;
 use super::calls::runtime;
-use crate::script::Shared;
+use crate::script::Host;
 
 /// Bytes of output that may wait for the script. A command that has written as much waits until the script reads.
 const WAITING_LIMIT: usize = 1 << 20;
-/// Bytes that may wait in all. A command that is being killed does not wait: what is left in its pipe, at most 1 MiB,
-/// still fits, and what its processes write beyond that until they are gone is dropped.
+/// Bytes that may wait in total. A command that is being killed does not wait: the rest of its pipe, at most 1 MiB,
+/// still fits. Anything that its processes write beyond that is dropped.
 const KILLED_LIMIT: usize = 2 * WAITING_LIMIT;
 /// The most bytes that a script receives at once.
 const PIECE_LIMIT: usize = 64 << 10;
 
 #[derive(Deserialize)]
-struct Asked {
+struct CommandInput {
     command: String,
     cwd: PathBuf,
     timeout: Option<f64>,
     #[serde(default)]
-    settings: Wishes,
+    settings: ToolOverrides,
 }
 
 type Outcome = std::result::Result<ShellOutcome, ToolError>;
@@ -41,14 +41,14 @@ enum Piece {
     End(Outcome),
 }
 
-/// A command that is under way.
+/// A command in progress.
 pub(super) struct Command {
     output: Arc<Output>,
     cancel: CancellationToken,
     _stops: DropGuard,
 }
 
-/// The output of a command, as far as the script has not read it.
+/// The output of a command that the script has not read yet.
 #[derive(Debug, Default)]
 struct Output {
     waiting: Mutex<Waiting>,
@@ -60,7 +60,7 @@ struct Output {
 struct Waiting {
     bytes: VecDeque<u8>,
     end: Option<Outcome>,
-    /// Nothing is added any more.
+    /// No more output is added.
     closed: bool,
 }
 
@@ -131,18 +131,17 @@ impl Drop for Closing {
     }
 }
 
-/// Starts a command.
-pub(super) fn start(host: &Shared, text: &str) -> std::result::Result<Command, String> {
-    let asked: Asked = serde_json::from_str(text).map_err(|error| error.to_string())?;
+pub(super) fn start(host: &Host, text: &str) -> std::result::Result<Command, String> {
+    let input: CommandInput = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let services = host.services();
-    let settings = asked.settings.over(services.tool_settings());
-    let timeout = asked.timeout.filter(|&seconds| seconds > 0.0);
+    let settings = input.settings.apply_to(services.tool_settings());
+    let timeout = input.timeout.filter(|&seconds| seconds > 0.0);
     let timeout = timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     let cancel = host.closed().child_token();
     let output = Arc::new(Output::default());
     let run = run(
-        asked.command,
-        asked.cwd,
+        input.command,
+        input.cwd,
         settings,
         timeout,
         cancel.clone(),
@@ -182,7 +181,7 @@ impl Command {
         self.cancel.cancel();
     }
 
-    /// The next bytes it wrote, or how it ended as JSON text.
+    /// Returns the next bytes of output, or the command's outcome as JSON text.
     pub(super) async fn output<'js>(&self, ctx: &Ctx<'js>) -> Result<Value<'js>> {
         let ended = match self.output.next().await {
             Some(Piece::Bytes(bytes)) => {
@@ -203,7 +202,7 @@ impl Command {
 mod tests {
     use super::*;
 
-    /// Starts a command that nobody reads.
+    /// Starts a command whose output is not read.
     fn unread(command: &str) -> (Arc<Output>, CancellationToken) {
         let (output, cancel) = (Arc::new(Output::default()), CancellationToken::new());
         let run = run(
@@ -218,7 +217,7 @@ mod tests {
         (output, cancel)
     }
 
-    /// Waits until no more output arrives; the bytes that wait.
+    /// AwaitCache until no more output arrives and returns the number of waiting bytes.
     async fn at_rest(output: &Output) -> usize {
         let mut last = 0;
         for _ in 0..600 {
@@ -232,7 +231,7 @@ mod tests {
         panic!("the command never waits: {last} bytes");
     }
 
-    /// Reads everything: the number of bytes, and the end.
+    /// Reads everything and returns the number of bytes and the outcome.
     async fn read(output: &Output) -> (usize, ShellOutcome) {
         let mut bytes = 0;
         loop {

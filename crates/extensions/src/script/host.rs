@@ -1,4 +1,4 @@
-//! What the native operations of one generation share.
+//! State that the native operations of one generation share.
 
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
@@ -17,14 +17,14 @@ use super::timers::Timers;
 use crate::Bridge;
 use crate::services::Services;
 
-/// What the native operations of one generation share; cheap to clone.
+/// State that the native operations of one generation share; cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Shared(Rc<Inner>);
+pub(crate) struct Host(Rc<Inner>);
 
 struct Inner {
     generation: Generation,
     options: Rc<ScriptOptions>,
-    /// What holds instead, for a realm that was made before everything was known.
+    /// Options that override the first ones, for a realm that was created before all of them were known.
     connected: OnceCell<Rc<ScriptOptions>>,
     loading: Rc<Loading>,
     watch: Rc<Watch>,
@@ -33,7 +33,7 @@ struct Inner {
     uncaught: RefCell<Option<Persistent<Function<'static>>>>,
 }
 
-impl Shared {
+impl Host {
     pub(crate) fn new(
         generation: Generation,
         options: &Rc<ScriptOptions>,
@@ -52,12 +52,11 @@ impl Shared {
         }))
     }
 
-    /// Which generation this is.
     pub(crate) fn generation(&self) -> Generation {
         self.0.generation
     }
 
-    /// From here on `options` hold.
+    /// Sets the options that apply from now on.
     pub(crate) fn connect(&self, options: &Rc<ScriptOptions>) {
         // A realm is connected once, when it is opened.
         let _ = self.0.connected.set(Rc::clone(options));
@@ -67,17 +66,17 @@ impl Shared {
         self.0.connected.get().unwrap_or(&self.0.options)
     }
 
-    /// What the program offers.
+    /// Returns the program's services.
     pub(crate) fn services(&self) -> &Arc<dyn Services> {
         &self.options().services
     }
 
-    /// The way to the session.
+    /// Returns the connection to the session.
     pub(crate) fn bridge(&self) -> Option<&Arc<dyn Bridge>> {
         self.options().bridge.as_ref()
     }
 
-    /// Cancelled when the generation is closed: operations that wait must end then.
+    /// Returns a token that is cancelled when the generation is closed; operations that wait must end then.
     pub(crate) fn closed(&self) -> &CancellationToken {
         &self.0.closed
     }
@@ -90,23 +89,22 @@ impl Shared {
         &self.0.timers
     }
 
-    /// How long an operation may block the script before the watchdog would interrupt it.
+    /// Returns the time that an operation may block the script before the watchdog interrupts it.
     pub(crate) fn time_left(&self) -> Duration {
         self.0.watch.time_left()
     }
 
-    /// An operation that blocked the script is done: its time counts as time of the script.
+    /// Records that an operation blocked the script, so that its time counts as running time.
     pub(crate) fn waited(&self) {
         self.0.watch.waited();
     }
 
-    /// Names the function that is asked first about errors nobody caught; it answers `true` when
-    /// it took care of one.
+    /// Sets the function that receives uncaught errors first; it returns `true` if it handled one.
     pub(crate) fn set_uncaught_handler(&self, handler: Option<Persistent<Function<'static>>>) {
         *self.0.uncaught.borrow_mut() = handler;
     }
 
-    /// Reports an error nobody caught. Never fails and never ends the program.
+    /// Reports an uncaught error. Never fails and never ends the program.
     pub(crate) fn report<'js>(&self, ctx: &Ctx<'js>, kind: UncaughtKind, value: &Value<'js>) {
         let handler = self.0.uncaught.borrow().clone();
         if let Some(handler) = handler.and_then(|handler| handler.restore(ctx).ok()) {
@@ -125,7 +123,7 @@ impl Shared {
         self.report_error(kind, describe(ctx, value));
     }
 
-    /// Reports what is already out of the engine.
+    /// Reports an error that has left the engine.
     pub(crate) fn report_error(&self, kind: UncaughtKind, error: ScriptError) {
         let message = error.to_string();
         let stack = match error {
@@ -140,7 +138,7 @@ impl Shared {
         });
     }
 
-    /// Lets go of everything that belongs to the realm.
+    /// Releases everything that belongs to the realm.
     pub(crate) fn close(&self) {
         self.0.closed.cancel();
         self.0.timers.borrow_mut().clear();

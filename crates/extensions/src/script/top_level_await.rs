@@ -1,8 +1,8 @@
-//! Modules above a module with a top-level `await`.
+//! A workaround for modules that import a module with a top-level `await`.
 //!
-//! The engine runs such a module when the last of its imports is done, and then forgets to note that it is no longer
-//! waiting: whoever imports it later waits for ever. It does so only where the module itself has no `await`. So the
-//! loader gives every module above one with an `await` one of its own, which never runs.
+//! The engine runs such a module when the last of its imports is done, but does not record that it no longer waits: a
+//! later import of it never completes. This happens only if the module itself has no `await`. The loader therefore adds
+//! one, which never runs, to every module that imports one with an `await`, directly or indirectly.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -12,24 +12,24 @@ use rquickjs::Ctx;
 
 use super::embedded;
 use super::load::{Loading, path_of};
-use super::resolve::{Request, Wanted};
+use super::resolve::{ImportKind, Request};
 
-/// Makes the engine treat a module as one that waits. On a line of its own: the last one may be a comment.
+/// Makes the engine treat a module as one that waits. It starts a new line, because the last one may be a comment.
 pub(super) const AWAIT: &str = "\nif (false) await null;\n";
 
-/// Whether files wait, as far as they were looked at.
+/// Results of [`Loading::awaits`], by file.
 #[derive(Default)]
-pub(super) struct Waits(RefCell<HashMap<PathBuf, bool>>);
+pub(super) struct AwaitCache(RefCell<HashMap<PathBuf, bool>>);
 
-impl Waits {
-    /// Files may have changed.
+impl AwaitCache {
+    /// Clears the results, because files may have changed.
     pub(super) fn forget(&self) {
         self.0.borrow_mut().clear();
     }
 }
 
 impl Loading {
-    /// Whether the file at `path`, or a file it imports directly or indirectly, has a top-level `await`.
+    /// Reports whether the file at `path`, or a file it imports directly or indirectly, has a top-level `await`.
     pub(super) fn awaits(&self, ctx: &Ctx<'_>, path: &Path) -> bool {
         if let Some(known) = self.waits.0.borrow().get(path) {
             return *known;
@@ -38,7 +38,7 @@ impl Loading {
         let found = self.search(ctx, path, &mut seen);
         let mut known = self.waits.0.borrow_mut();
         if !found {
-            // Then none of the files on the way does.
+            // The search was complete, so none of the visited files has one.
             known.extend(seen.into_iter().map(|path| (path, false)));
         }
         known.insert(path.to_owned(), found);
@@ -56,7 +56,7 @@ impl Loading {
                 Some(false) => continue,
                 None => {}
             }
-            // What cannot be read or found is reported when it is loaded.
+            // A file that cannot be read or found is reported when it is loaded.
             let facts = self.facts(ctx, &path, |facts| (facts.awaits, facts.requests.clone()));
             let Some((awaits, requests)) = facts else {
                 continue;
@@ -68,7 +68,7 @@ impl Loading {
                 let request = Request {
                     name,
                     from: &path,
-                    wanted: Wanted::Import,
+                    wanted: ImportKind::Import,
                 };
                 match self.name_of(ctx, request) {
                     Ok(found) if embedded::find(&found).is_none() => pending.push(path_of(&found)),

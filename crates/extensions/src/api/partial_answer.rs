@@ -1,20 +1,20 @@
-//! The answer that is growing, for handlers of `message_update`.
+//! The partial answer of the model, for handlers of `message_update`.
 
 use pinion_agent::Event;
 use pinion_llm::parse_arguments;
 use pinion_message::{AssistantMessage, Block, Message};
 use serde_json::{Value, json};
 
-/// An answer while it grows.
+/// The model's answer while it is streamed.
 #[derive(Debug, Default)]
-pub(super) struct Growing {
+pub(super) struct PartialAnswer {
     message: Option<AssistantMessage>,
-    /// The arguments of the call that grows, as the model writes them.
+    /// The arguments of the tool call being streamed, as the model writes them.
     arguments: String,
 }
 
-impl Growing {
-    /// Takes in an event; the payload of a `message_update` if it is one.
+impl PartialAnswer {
+    /// Applies an event. Returns the payload of a `message_update` if the event causes one.
     pub fn take(&mut self, event: &Event) -> Option<Value> {
         let change = match event {
             Event::MessageStart(message) => {

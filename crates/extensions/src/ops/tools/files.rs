@@ -9,12 +9,12 @@ use rquickjs::prelude::Func;
 use rquickjs::{Ctx, Object, Result};
 use serde_json::{Map, Value, json};
 
-use super::super::bytes::LARGEST;
-use super::super::fault::Fault;
+use super::super::bytes::MAX_BYTES;
 use super::super::fs::open_file;
-use crate::script::Shared;
+use super::super::syscall_error::SyscallError;
+use crate::script::Host;
 
-pub(super) fn install<'js>(tools: &Object<'js>, host: &Shared) -> Result<()> {
+pub(super) fn install<'js>(tools: &Object<'js>, host: &Host) -> Result<()> {
     let services = Arc::clone(host.services());
     tools.set(
         "workingDirectory",
@@ -58,7 +58,7 @@ fn shown(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// Every variable of this process, as JSON.
+/// Returns every variable of this process, as JSON.
 fn environment() -> String {
     let all: Map<String, Value> = std::env::vars_os()
         .map(|(name, value)| {
@@ -84,7 +84,7 @@ fn install_files<'js>(tools: &Object<'js>) -> Result<()> {
     tools.set(
         "readText",
         Func::from(|ctx: Ctx<'js>, path: String| {
-            match pinion_files::read(Path::new(&path), LARGEST as u64) {
+            match pinion_files::read(Path::new(&path), MAX_BYTES as u64) {
                 Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
                 Err(error)
                     if matches!(
@@ -96,7 +96,7 @@ fn install_files<'js>(tools: &Object<'js>) -> Result<()> {
                 {
                     Ok(None)
                 }
-                Err(error) => Err(Fault::new(error, "open").at(path).throw(&ctx)),
+                Err(error) => Err(SyscallError::new(error, "open").at(path).throw(&ctx)),
             }
         }),
     )?;
@@ -106,7 +106,7 @@ fn install_files<'js>(tools: &Object<'js>) -> Result<()> {
             .map_or(Ok(()), fs::create_dir_all)
             .and_then(|()| open_file(path, flags | libc::O_WRONLY | libc::O_CREAT, mode))
             .and_then(|mut file| file.write_all(text.as_bytes()));
-        written.map_err(|error| Fault::new(error, "open").at(path).throw(ctx))
+        written.map_err(|error| SyscallError::new(error, "open").at(path).throw(ctx))
     };
     tools.set(
         "writeText",
@@ -120,7 +120,7 @@ fn install_files<'js>(tools: &Object<'js>) -> Result<()> {
             write(&ctx, &path, &text, libc::O_APPEND, 0o666)
         }),
     )?;
-    // For files only the user may read.
+    // For files that only the user may read.
     tools.set(
         "writeSecret",
         Func::from(move |ctx: Ctx<'js>, path: String, text: String| {
@@ -141,7 +141,7 @@ fn install_files<'js>(tools: &Object<'js>) -> Result<()> {
     Ok(())
 }
 
-/// What is in a directory, sorted by name; nothing if there is none.
+/// Returns the entries of a directory, sorted by name; none if it does not exist.
 fn list(directory: &Path) -> Value {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut found: Vec<(String, &str)> = entries
@@ -161,7 +161,7 @@ fn list(directory: &Path) -> Value {
         .collect()
 }
 
-fn install_sessions<'js>(tools: &Object<'js>, host: &Shared) -> Result<()> {
+fn install_sessions<'js>(tools: &Object<'js>, host: &Host) -> Result<()> {
     let services = Arc::clone(host.services());
     tools.set(
         "sessionDirectory",
@@ -178,12 +178,12 @@ fn install_sessions<'js>(tools: &Object<'js>, host: &Shared) -> Result<()> {
         Func::from(move || {
             let root = services.agent_directory().join("sessions");
             let entries = fs::read_dir(root).into_iter().flatten().flatten();
-            let mut places: Vec<PathBuf> = entries
+            let mut paths: Vec<PathBuf> = entries
                 .map(|entry| entry.path())
                 .filter(|path| path.is_dir())
                 .collect();
-            places.sort();
-            json!(places).to_string()
+            paths.sort();
+            json!(paths).to_string()
         }),
     )?;
     tools.set(

@@ -1,4 +1,4 @@
-//! Records for a client that does not read: held back within limits instead of filling the memory.
+//! Records for a client that does not read. They are held back within limits, so that they do not fill the memory.
 //!
 //! While the client's queue has no room, a status, a widget or a title replaces the one before it, and notices, questions
 //! and errors wait. Beyond the limits they are dropped, and the client gets their number as soon as it reads again.
@@ -12,40 +12,41 @@ use uuid::Uuid;
 
 use super::extensions::Inner;
 
-/// Whether the client has room for more records. It must not block.
+/// Reports whether the client has room for more records. It must not block.
 pub type RoomCheck = Arc<dyn Fn() -> bool + Send + Sync>;
 
-/// How many records are held back at most.
-const MOST_HELD: usize = 1000;
-/// How many bytes are held back at most.
-const MOST_BYTES: usize = 4 << 20;
-/// How often held records look for room.
-const LOOK_INTERVAL: Duration = Duration::from_millis(20);
-/// How long a message of an extension waits for room before it is refused.
+/// The most records that are held back.
+const MAX_RECORDS: usize = 1000;
+/// The most bytes that are held back.
+const MAX_BYTES: usize = 4 << 20;
+/// Interval at which held records check for room.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Time that a message of an extension waits for room before it is refused.
 const MESSAGE_WAIT: Duration = Duration::from_secs(1);
 
 /// Records that wait for room.
 #[derive(Default)]
-pub(super) struct Held(Mutex<State>);
+pub(super) struct HeldRecords(Mutex<HeldState>);
 
 #[derive(Default)]
-struct State {
+struct HeldState {
     waiting: VecDeque<Item>,
     bytes: usize,
     dropped: u64,
-    /// A task waits for room.
+    /// A task is waiting for room.
     watched: bool,
 }
 
 struct Item {
-    /// Names the state that the record sets, or the question it asks: a newer one takes its place.
+    /// Names the state that the record sets, or the question it asks; a newer record replaces an older one with the
+    /// same key.
     key: Option<String>,
-    what: Waiting,
+    content: Waiting,
 }
 
 enum Waiting {
     Record(String),
-    Fault {
+    SyscallError {
         source: String,
         during: String,
         error: String,
@@ -54,15 +55,15 @@ enum Waiting {
 
 impl Item {
     fn bytes(&self) -> usize {
-        match &self.what {
+        match &self.content {
             Waiting::Record(record) => record.len(),
-            Waiting::Fault { error, .. } => error.len(),
+            Waiting::SyscallError { error, .. } => error.len(),
         }
     }
 }
 
-impl State {
-    fn forget(&mut self, key: &str) {
+impl HeldState {
+    fn remove(&mut self, key: &str) {
         let is_older = |item: &Item| item.key.as_deref() == Some(key);
         if let Some(at) = self.waiting.iter().position(is_older)
             && let Some(older) = self.waiting.remove(at)
@@ -73,9 +74,9 @@ impl State {
 
     fn add(&mut self, item: Item) -> bool {
         if let Some(key) = &item.key {
-            self.forget(key);
+            self.remove(key);
         }
-        if self.waiting.len() >= MOST_HELD || self.bytes + item.bytes() > MOST_BYTES {
+        if self.waiting.len() >= MAX_RECORDS || self.bytes + item.bytes() > MAX_BYTES {
             self.dropped += 1;
             return false;
         }
@@ -84,14 +85,14 @@ impl State {
         true
     }
 
-    fn take(&mut self) -> Option<Item> {
+    fn pop(&mut self) -> Option<Item> {
         let item = self.waiting.pop_front()?;
         self.bytes -= item.bytes();
         Some(item)
     }
 }
 
-/// The state that a request sets, if only the newest one matters.
+/// Returns the key of the state that a request sets, if only the newest one matters.
 pub(super) fn state_of(request: &Value) -> Option<String> {
     let key = match request["method"].as_str()? {
         "setStatus" => &request["statusKey"],
@@ -103,23 +104,26 @@ pub(super) fn state_of(request: &Value) -> Option<String> {
 }
 
 impl Inner {
-    fn held(&self) -> MutexGuard<'_, State> {
-        self.held.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn held_records(&self) -> MutexGuard<'_, HeldState> {
+        self.held_records
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Passes a record on, or holds it back while the client has no room; whether it will reach the client.
+    /// Sends a record, or holds it back while the client has no room. Returns whether it will reach the client.
     pub(super) fn deliver(self: &Arc<Self>, key: Option<String>, record: String) -> bool {
         self.deliver_item(Item {
             key,
-            what: Waiting::Record(record),
+            content: Waiting::Record(record),
         })
     }
 
-    /// Like [`Inner::deliver`], for the failure of an extension.
+    /// Like [`Inner::deliver`], for a failure of an extension.
     pub(super) fn deliver_fault(self: &Arc<Self>, source: &str, during: &str, error: String) {
         self.deliver_item(Item {
             key: None,
-            what: Waiting::Fault {
+            content: Waiting::SyscallError {
                 source: source.to_owned(),
                 during: during.to_owned(),
                 error,
@@ -128,18 +132,18 @@ impl Inner {
     }
 
     fn deliver_item(self: &Arc<Self>, item: Item) -> bool {
-        let mut held = self.held();
-        if held.waiting.is_empty() && (self.options.has_room)() {
-            drop(held);
+        let mut held_records = self.held_records();
+        if held_records.waiting.is_empty() && (self.options.has_room)() {
+            drop(held_records);
             self.pass_on(item);
             return true;
         }
-        let taken = held.add(item);
-        if !std::mem::replace(&mut held.watched, true) {
+        let taken = held_records.add(item);
+        if !std::mem::replace(&mut held_records.watched, true) {
             let inner = Arc::downgrade(self);
             self.runtime.spawn(async move {
                 loop {
-                    tokio::time::sleep(LOOK_INTERVAL).await;
+                    tokio::time::sleep(POLL_INTERVAL).await;
                     match inner.upgrade() {
                         Some(inner) if inner.pass_held() => {}
                         _ => return,
@@ -151,9 +155,9 @@ impl Inner {
     }
 
     fn pass_on(&self, item: Item) {
-        match item.what {
+        match item.content {
             Waiting::Record(record) => (self.options.records)(record),
-            Waiting::Fault {
+            Waiting::SyscallError {
                 source,
                 during,
                 error,
@@ -161,33 +165,33 @@ impl Inner {
         }
     }
 
-    /// Passes on what there is room for; whether something is left.
+    /// Sends held records while there is room. Returns whether some are left.
     fn pass_held(&self) -> bool {
         while (self.options.has_room)() {
-            let mut held = self.held();
-            let Some(item) = held.take() else {
-                held.watched = false;
-                let dropped = std::mem::take(&mut held.dropped);
-                drop(held);
+            let mut held_records = self.held_records();
+            let Some(item) = held_records.pop() else {
+                held_records.watched = false;
+                let dropped = std::mem::take(&mut held_records.dropped);
+                drop(held_records);
                 self.report_dropped(dropped);
                 return false;
             };
-            drop(held);
+            drop(held_records);
             self.pass_on(item);
         }
         true
     }
 
-    /// Passes on everything, for before the end.
+    /// Sends everything that is held, before the program ends.
     pub(super) fn pass_all_held(&self) {
         loop {
-            let item = self.held().take();
+            let item = self.held_records().pop();
             match item {
                 Some(item) => self.pass_on(item),
                 None => break,
             }
         }
-        let dropped = std::mem::take(&mut self.held().dropped);
+        let dropped = std::mem::take(&mut self.held_records().dropped);
         self.report_dropped(dropped);
     }
 
@@ -204,12 +208,13 @@ impl Inner {
         }
     }
 
-    /// A question was settled before the client could be asked.
+    /// Removes a held question that was settled before it reached the client.
     pub(super) fn withdraw(&self, id: &str) {
-        self.held().forget(id);
+        self.held_records().remove(id);
     }
 
-    /// Waits a moment for room, on JavaScript's thread: a message is taken only when the client reads.
+    /// AwaitCache up to [`MESSAGE_WAIT`] for room, on JavaScript's thread: a message is accepted only while the client
+    /// reads.
     pub(super) fn wait_for_room(&self) -> Result<(), String> {
         let since = Instant::now();
         while !(self.options.has_room)() {
@@ -229,26 +234,26 @@ mod tests {
     fn item(key: Option<&str>, record: &str) -> Item {
         Item {
             key: key.map(str::to_owned),
-            what: Waiting::Record(record.to_owned()),
+            content: Waiting::Record(record.to_owned()),
         }
     }
 
     #[test]
     fn states_replace_each_other_and_notices_have_a_bound() {
-        let mut state = State::default();
+        let mut state = HeldState::default();
         for round in 0..100_000 {
             state.add(item(Some("a"), &round.to_string()));
             state.add(item(Some("b"), "b"));
         }
         assert_eq!((state.waiting.len(), state.dropped), (2, 0));
-        for _ in 0..MOST_HELD {
+        for _ in 0..MAX_RECORDS {
             state.add(item(None, "notice"));
         }
-        assert_eq!((state.waiting.len(), state.dropped), (MOST_HELD, 2));
-        // A state that is held is replaced however full it is.
+        assert_eq!((state.waiting.len(), state.dropped), (MAX_RECORDS, 2));
+        // A held state is replaced even when no more records fit.
         assert!(state.add(item(Some("a"), "last")));
-        while state.take().is_some() {}
+        while state.pop().is_some() {}
         assert_eq!(state.bytes, 0);
-        assert!(!state.add(item(None, &"x".repeat(MOST_BYTES + 1))));
+        assert!(!state.add(item(None, &"x".repeat(MAX_BYTES + 1))));
     }
 }

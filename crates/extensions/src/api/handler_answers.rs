@@ -1,4 +1,4 @@
-//! What handlers answer, and how they are asked.
+//! The answers of handlers, and the calls that collect them.
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -15,7 +15,7 @@ use super::work::Work;
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Heard {
+pub(super) struct InputAnswer {
     pub handled: bool,
     pub text: String,
     pub images: Value,
@@ -23,20 +23,20 @@ pub(super) struct Heard {
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Opened {
+pub(super) struct BeforeRunAnswer {
     pub messages: Vec<Value>,
     pub system_prompt: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Gate {
+pub(super) struct ToolCallAnswer {
     pub input: Value,
     pub block: bool,
     pub reason: Option<String>,
 }
 
-/// What was answered about a shell command of the user.
+/// The answer to a shell command of the user.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct BashAnswer {
@@ -66,7 +66,7 @@ impl From<BashResult> for BashOutcome {
     }
 }
 
-/// What was answered to a question that may be refused.
+/// The answer to a question that handlers may refuse.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Verdict {
@@ -102,13 +102,13 @@ impl Inner {
         self.run.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the current instance handles `event`.
+    /// Reports whether the current instance handles `event`.
     pub(super) fn listens(&self, event: &str) -> bool {
         self.current()
             .is_some_and(|instance| instance.listens(event))
     }
 
-    /// Asks whether something may go on; `cancel` is passed on as a signal.
+    /// Asks handlers whether an operation may continue. `cancel` reaches them as an abort signal.
     pub(super) async fn question(
         self: &Arc<Self>,
         question: Value,
@@ -145,7 +145,7 @@ impl Inner {
         Verdict::default()
     }
 
-    /// What an event of a run is to handlers, and its name; keeps count on the way.
+    /// Converts an event of a run to the form that handlers see, and updates the turn count.
     pub(super) fn event_of_run(&self, event: &Event) -> Option<Value> {
         let mut run = self.run_state();
         if matches!(event, Event::AgentStart) {
@@ -155,7 +155,7 @@ impl Inner {
         if matches!(event, Event::TurnEnd { .. }) {
             run.turn += 1;
         }
-        let update = run.growing.take(event);
+        let update = run.partial_answer.take(event);
         drop(run);
         update.or_else(|| payload::event_value(event, turn))
     }

@@ -1,25 +1,24 @@
-//! Failed system calls as extensions know them: `ENOENT: no such file or directory, open '<path>'`,
-//! with the members `errno`, `code`, `syscall`, `path` and `dest`.
+//! Failed system calls in the form that Node reports them: `ENOENT: no such file or directory, open '<path>'`, with the
+//! members `errno`, `code`, `syscall`, `path` and `dest`.
 
 use std::io;
 
 use nix::errno::Errno;
 use rquickjs::{Ctx, Exception};
 
-/// A system call that failed, and what it was about.
+/// A system call that failed, with the files that it was about.
 #[derive(Debug)]
-pub(crate) struct Fault {
+pub(crate) struct SyscallError {
     error: io::Error,
     syscall: String,
     path: Option<String>,
     dest: Option<String>,
 }
 
-/// What an operation gives, or the call that failed.
-pub(crate) type Outcome<T> = Result<T, Fault>;
+/// The result of an operation, or the call that failed.
+pub(crate) type Outcome<T> = Result<T, SyscallError>;
 
-impl Fault {
-    /// A failure of `syscall`.
+impl SyscallError {
     pub(crate) fn new(error: impl Into<io::Error>, syscall: impl Into<String>) -> Self {
         Self {
             error: error.into(),
@@ -29,13 +28,13 @@ impl Fault {
         }
     }
 
-    /// Names the file it was about.
+    /// Adds the path of the file.
     pub(crate) fn at(mut self, path: impl Into<String>) -> Self {
         self.path = Some(path.into());
         self
     }
 
-    /// Names the second file it was about.
+    /// Adds the path of the second file.
     pub(crate) fn to(mut self, dest: impl Into<String>) -> Self {
         self.dest = Some(dest.into());
         self
@@ -58,12 +57,12 @@ impl Fault {
 
     fn message(&self) -> String {
         let number = self.number();
-        // Failures of our own have words of their own.
-        let words = match self.error.get_ref() {
+        // Errors that pinion creates carry their own message.
+        let message = match self.error.get_ref() {
             Some(own) if self.error.raw_os_error().is_none() => own.to_string(),
             _ => describe(number),
         };
-        let mut message = format!("{}: {words}, {}", code(number), self.syscall);
+        let mut message = format!("{}: {message}, {}", code(number), self.syscall);
         if let Some(path) = &self.path {
             message.push_str(&format!(" '{path}'"));
         }
@@ -73,7 +72,7 @@ impl Fault {
         message
     }
 
-    /// Throws it in `ctx`.
+    /// Throws the error in `ctx`.
     pub(crate) fn throw(self, ctx: &Ctx<'_>) -> rquickjs::Error {
         match self.object(ctx) {
             Ok(exception) => ctx.throw(exception.into_value()),
@@ -97,7 +96,7 @@ impl Fault {
     }
 }
 
-/// The symbolic name of an error number.
+/// Returns the symbolic name of an error number.
 pub(crate) fn code(number: i32) -> String {
     match Errno::from_raw(number) {
         Errno::UnknownErrno => format!("Unknown system error {number}"),
@@ -105,9 +104,9 @@ pub(crate) fn code(number: i32) -> String {
     }
 }
 
-/// The words extensions know for an error number; they differ from those of the C library.
+/// Returns Node's message for an error number; it differs from that of the C library.
 pub(crate) fn describe(number: i32) -> String {
-    let words = match number {
+    let message = match number {
         libc::E2BIG => "argument list too long",
         libc::EACCES => "permission denied",
         libc::EADDRINUSE => "address already in use",
@@ -154,7 +153,7 @@ pub(crate) fn describe(number: i32) -> String {
         libc::EXDEV => "cross-device link not permitted",
         _ => return io::Error::from_raw_os_error(number).to_string(),
     };
-    words.to_owned()
+    message.to_owned()
 }
 
 #[cfg(test)]
@@ -163,11 +162,11 @@ mod tests {
 
     #[test]
     fn the_message_names_code_call_and_both_paths() {
-        let fault = Fault::new(io::Error::from_raw_os_error(libc::ENOENT), "rename")
+        let syscall_error = SyscallError::new(io::Error::from_raw_os_error(libc::ENOENT), "rename")
             .at("/a")
             .to("/b");
         assert_eq!(
-            fault.message(),
+            syscall_error.message(),
             "ENOENT: no such file or directory, rename '/a' -> '/b'"
         );
     }
