@@ -1,8 +1,7 @@
-//! Compiles every `js/**/*.js` to bytecode and writes the table the program embeds.
+//! Compiles every `js/**/*.js` to bytecode and writes the table that the binary embeds.
 //!
-//! A module keeps its place as its name: `js/runtime/url.js` is `pinion:runtime/url`. The names a
-//! module exports are listed beside its bytecode, so that the loader can tell what is missing
-//! without running it.
+//! The name of a module is its path: `js/runtime/url.js` is `pinion:runtime/url`. The names that a module exports are
+//! listed beside its bytecode, so that the loader finds missing names without running the module.
 
 use std::env;
 use std::error::Error;

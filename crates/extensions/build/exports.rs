@@ -1,16 +1,15 @@
-//! The names a module of ours exports, read from its text.
+//! Reads the exported names of an embedded module from its text.
 //!
-//! Our own modules begin each `export` at the start of a line; that is all this understands. A test
-//! of the crate compares the result with what each module really exports.
+//! Embedded modules begin each `export` at the start of a line; no other form is recognised. A test of the crate
+//! compares the result with the real exports of each module.
 
-/// What a module exports by name, and the modules it passes on whole.
+/// The names that a module exports, and the modules of its star exports.
 pub(crate) struct Exports {
     pub(crate) names: Vec<Export>,
     pub(crate) stars: Vec<String>,
 }
 
-/// A name a module exports. Where it only passes on what another module calls `inner`, that is `from`;
-/// otherwise both are empty.
+/// An exported name. For a re-export, `from` is the other module and `inner` the name there; otherwise both are empty.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Export {
     pub(crate) name: String,
@@ -107,7 +106,7 @@ fn take(statement: &str, found: &mut Exports) {
     }
 }
 
-/// The names of `const a = 1` and of `const { a, b: c } = value`.
+/// Returns the names of `const a = 1` and of `const { a, b: c } = value`.
 fn declared(text: &str, found: &mut Exports) {
     let Some(pattern) = text.strip_prefix('{') else {
         found.names.push(Export::own(identifier(text)));

@@ -1,4 +1,4 @@
-//! Extensions take part in a real session: what they see, what they change, what they ask.
+//! Extensions in a real session: their events, their changes and their requests.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! `node:child_process`: what children say, how they end, and that they end.
+//! `node:child_process`: the output of children, their exit codes, and that none is left behind.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -35,7 +35,7 @@ async fn run(body: &str) -> serde_json::Value {
 }
 
 #[tokio::test]
-async fn children_speak_and_listen() {
+async fn children_read_stdin_and_write_output() {
     let seen = run(r#"
         const cat = spawn("cat");
         const heard = gathered(cat);
@@ -77,7 +77,7 @@ async fn children_speak_and_listen() {
 }
 
 #[tokio::test]
-async fn what_fails_says_how() {
+async fn failures_have_nodes_error_codes() {
     let seen = run(r#"
         return [
           await gathered(spawn("nosuchprogram", ["x"])),

@@ -30,7 +30,7 @@ async fn run(body: &str) -> serde_json::Value {
 }
 
 #[tokio::test]
-async fn errors_read_like_nodes() {
+async fn errors_have_nodes_messages() {
     let seen = run(r#"
         return short([
           await told(() => fs.readFileSync(at("no"))),
@@ -192,7 +192,7 @@ async fn files_and_directories() {
 }
 
 #[tokio::test]
-async fn descriptors_belong_to_scripts_alone() {
+async fn scripts_reach_only_their_own_descriptors() {
     let seen = run(r#"
         const fd = fs.openSync(at("fd"), "w+");
         fs.writeSync(fd, "hello world");
@@ -213,7 +213,7 @@ async fn descriptors_belong_to_scripts_alone() {
 }
 
 #[tokio::test]
-async fn streams_carry_files_whole() {
+async fn streams_transfer_whole_files() {
     let seen = run(r#"
         const { once } = await import("node:events");
         const { pipeline } = await import("node:stream/promises");
@@ -246,7 +246,7 @@ async fn streams_carry_files_whole() {
 }
 
 #[tokio::test]
-async fn a_watcher_hears_of_changes_until_it_is_closed() {
+async fn a_watcher_reports_changes_until_it_is_closed() {
     let seen = run(r#"
         const { once } = await import("node:events");
         fs.writeFileSync(at("w"), "");
@@ -268,7 +268,7 @@ async fn a_watcher_hears_of_changes_until_it_is_closed() {
 }
 
 #[tokio::test]
-async fn callbacks_get_what_promises_get() {
+async fn callbacks_and_promises_get_the_same_results() {
     let seen = run(r#"
         const { promisify } = await import("node:util");
         fs.writeFileSync(at("c"), "x");

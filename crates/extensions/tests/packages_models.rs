@@ -1,4 +1,4 @@
-//! Extensions ask models through the program.
+//! Requests of extensions to models.
 
 #![allow(clippy::unwrap_used)]
 
@@ -52,7 +52,7 @@ impl Services for Models {
     }
 }
 
-/// Lets whoever watches a request see a body and a response, and answers with what became of the body.
+/// A provider that shows a body and a response to observers of the request, and answers with the changed body.
 struct Watched(Providers);
 
 impl Provider for Watched {
@@ -116,7 +116,7 @@ async fn a_model_answers_an_extension() {
 }
 
 #[tokio::test]
-async fn events_come_in_order_around_one_growing_message() {
+async fn stream_events_arrive_in_order_with_a_partial_message() {
     let found = run("
         const stream = ai.streamSimple(model, asked('hello'), { reasoning: 'low' });
         const kinds: string[] = []; let grown = ''; let same = true; let partial: any; let ended = '';
@@ -144,7 +144,7 @@ async fn variables_of_auth_json_reach_requests_with_the_extensions_own_key() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_asked_is_an_answer_that_failed() {
+async fn an_impossible_request_gives_a_failed_answer() {
     let found = run("
         const claude = ai.getModel('anthropic', 'claude-sonnet-4-5');
         const refused = await ai.complete(claude, asked('hi'));
@@ -166,7 +166,7 @@ async fn what_cannot_be_asked_is_an_answer_that_failed() {
 }
 
 #[tokio::test]
-async fn an_extension_answers_for_an_api_of_its_own() {
+async fn an_extension_implements_its_own_api() {
     let found = run("
         const faux = ai.registerFauxProvider();
         faux.setResponses([ai.fauxAssistantMessage([ai.fauxToolCall('add', { a: '1' }, { id: 'c1' })], { stopReason: 'toolUse' }), ai.fauxAssistantMessage('two')]);
@@ -205,7 +205,7 @@ async fn streams_and_helpers_keep_their_contract() {
 }
 
 #[tokio::test]
-async fn an_extension_sees_the_exchange_and_may_change_what_is_sent() {
+async fn an_extension_sees_the_exchange_and_may_change_the_request() {
     let found = run("
         const seen: unknown[] = [];
         const changed = await ai.complete(model, asked('x'), { onPayload: async (payload: any, of: any) => { seen.push(payload, of.id); return { ...payload, top: 1 } }, onResponse: (response) => { seen.push(response) } });

@@ -164,14 +164,14 @@ async fn import_all(module: &str, names: &str) {
 }
 
 #[tokio::test]
-async fn every_public_name_is_there() {
+async fn every_public_name_can_be_imported() {
     for (module, names) in NAMES {
         import_all(module, names).await;
     }
 }
 
 #[tokio::test]
-async fn the_newer_scope_and_the_older_name_mean_the_same() {
+async fn both_scopes_import_the_same_packages() {
     let bench = Bench::new().await;
     bench.write(
         "a.ts",
@@ -190,7 +190,7 @@ async fn the_newer_scope_and_the_older_name_mean_the_same() {
 }
 
 #[tokio::test]
-async fn a_name_with_nothing_behind_it_fails_when_it_is_used_and_says_which() {
+async fn an_unimplemented_name_throws_its_name_when_used() {
     let bench = Bench::new().await;
     bench.write(
         "a.ts",

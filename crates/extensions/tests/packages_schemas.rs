@@ -118,7 +118,7 @@ async fn values_are_checked_converted_and_made() {
 }
 
 #[tokio::test]
-async fn arguments_that_do_not_fit_are_told_in_words_for_the_model() {
+async fn invalid_arguments_give_a_message_for_the_model() {
     let found = run("
         const parameters = Type.Object({ path: Type.String(), depth: Type.Optional(Type.Integer({ maximum: 3 })) }, { additionalProperties: false });
         const call = (args: unknown, schema: unknown = parameters) => {

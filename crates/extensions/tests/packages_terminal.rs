@@ -1,4 +1,4 @@
-//! What would be drawn on a terminal, without one.
+//! Components and keys of the terminal library, without a terminal.
 
 #![allow(clippy::unwrap_used)]
 
@@ -98,7 +98,7 @@ async fn components_turn_themselves_into_lines() {
 }
 
 #[tokio::test]
-async fn a_loader_has_a_signal_that_fires_when_the_user_gives_up() {
+async fn a_loader_has_a_signal_that_fires_on_cancel() {
     let found = run(r#"
         const loader = new pi.BorderedLoader({ requestRender() {} } as any, undefined as any, "Working");
         const before = loader.signal.aborted; let told = false; loader.onAbort = () => { told = true };

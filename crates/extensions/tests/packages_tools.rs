@@ -1,4 +1,4 @@
-//! The built-in tools in the hands of extensions.
+//! The built-in tools as extensions use them.
 
 #![allow(clippy::unwrap_used)]
 
@@ -112,7 +112,7 @@ async fn a_hook_changes_what_bash_runs() {
 }
 
 #[tokio::test]
-async fn operations_of_an_extension_stand_in_for_files_and_shell() {
+async fn an_extension_replaces_file_and_shell_operations() {
     let bench = Bench::new().await;
     let found = run(&bench, "
         const files = new Map([['/far/a.txt', 'one\\ntwo\\n']]);
@@ -150,7 +150,7 @@ async fn operations_of_an_extension_stand_in_for_files_and_shell() {
 }
 
 #[tokio::test]
-async fn our_own_shell_can_be_wrapped() {
+async fn the_built_in_shell_can_be_wrapped() {
     let bench = Bench::new().await;
     let found = run(&bench, "
         const local = pi.createLocalBashOperations();
@@ -167,7 +167,7 @@ async fn our_own_shell_can_be_wrapped() {
 }
 
 #[tokio::test]
-async fn a_file_is_changed_by_one_at_a_time_in_the_order_of_asking() {
+async fn changes_of_a_file_run_one_at_a_time_in_request_order() {
     let bench = Bench::new().await;
     bench.write("shared.txt", "start\n");
     let found = run(&bench, "
@@ -223,7 +223,7 @@ async fn long_texts_are_cut_at_lines_and_headers_are_read() {
 }
 
 #[tokio::test]
-async fn sessions_are_kept_and_found_again() {
+async fn sessions_are_stored_and_found_again() {
     let bench = Bench::new().await;
     let found = run(&bench, "
         const directory = cwd + '/sessions';
@@ -261,7 +261,7 @@ async fn sessions_are_kept_and_found_again() {
 }
 
 #[tokio::test]
-async fn settings_and_skills_are_read_where_they_are() {
+async fn settings_and_skills_are_read_from_their_directories() {
     let bench = Bench::new().await;
     bench.write(
         "agent/settings.json",

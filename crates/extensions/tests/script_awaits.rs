@@ -1,4 +1,4 @@
-//! Modules with a top-level `await` somewhere below them: every `import()` settles.
+//! Modules that import one with a top-level `await`, directly or indirectly: every `import()` settles.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -10,21 +10,21 @@ use pinion_extensions::{ScriptError, ScriptOptions};
 use serde_json::{Value, json};
 use support::Bench;
 
-/// Far above what a loaded machine needs.
+/// Far more than a loaded machine needs.
 const SOON: Duration = Duration::from_secs(30);
 
 async fn run(bench: &Bench, body: &str) -> Result<Value, ScriptError> {
     tokio::time::timeout(SOON, bench.eval(body)).await.unwrap()
 }
 
-/// Writes files whose names and texts alternate.
+/// Writes files; names and texts alternate.
 fn write(bench: &Bench, files: &[(&str, &str)]) {
     for (name, text) in files {
         bench.write(name, text);
     }
 }
 
-/// A way to wait that takes several turns.
+/// A wait that takes several turns.
 const LATER: &str =
     "export const later = await new Promise((done) => setTimeout(() => done('later'), 5));";
 
@@ -175,7 +175,7 @@ async fn awaits_at_every_depth_settle() {
                     &format!("{below} {wait} export const v = below + 1;"),
                 );
             }
-            // From the bottom up, then from the top down: each meets what the others left.
+            // From the bottom up, then from the top down: each import meets modules in the state that the others left.
             let body = format!(
                 "const seen = []; for (let at = {depth}; at--; ) seen.push((await import(`./m${{at}}`)).v); for (let at = 0; at < {depth}; at++) seen.push((await import(`./m${{at}}`)).v); return seen;"
             );
@@ -208,7 +208,7 @@ async fn failures_and_imports_while_loading_settle() {
                 "b.ts",
                 "import { later } from './c'; export const b = later;",
             ),
-            // Imports what is still being evaluated, and what already was.
+            // Imports modules that are still being evaluated, and modules that already were.
             (
                 "self.ts",
                 "import { b } from './b'; export const dynamic = import('./b').then((m) => m.b); export const self = b;",
@@ -263,7 +263,7 @@ async fn failures_and_imports_while_loading_settle() {
 }
 
 #[tokio::test]
-async fn what_does_not_wait_can_be_required_and_comes_from_the_cache() {
+async fn modules_without_await_can_be_required_and_are_cached() {
     let cache = tempfile::tempdir().unwrap();
     for _ in 0..2 {
         let options = ScriptOptions {

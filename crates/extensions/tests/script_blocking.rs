@@ -1,4 +1,4 @@
-//! Operations that would block the script or take sizes from outside: each ends, and the engine goes on.
+//! Operations that would block the script or that take sizes from it: each ends, and the engine continues to work.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,7 +11,7 @@ use pinion_extensions::ScriptOptions;
 use serde_json::{Value, json};
 use support::Bench;
 
-/// Far below what a hang takes, far above what a loaded machine needs.
+/// Much shorter than a hang, much longer than a loaded machine needs.
 const SOON: Duration = Duration::from_secs(60);
 
 const HEAD: &str = r#"
@@ -45,7 +45,7 @@ fn fifo(bench: &Bench, name: &str) {
 }
 
 #[tokio::test]
-async fn what_is_not_a_file_cannot_be_opened() {
+async fn devices_and_fifos_cannot_be_opened() {
     let bench = Bench::new().await;
     fifo(&bench, "fifo");
     bench.write("file", "text");
@@ -82,7 +82,7 @@ async fn what_is_not_a_file_cannot_be_opened() {
 }
 
 #[tokio::test]
-async fn harmless_things_can_still_be_opened() {
+async fn regular_files_directories_and_dev_null_can_be_opened() {
     let bench = Bench::new().await;
     bench.write("file", "text");
     let seen = run(
@@ -110,7 +110,7 @@ async fn harmless_things_can_still_be_opened() {
 async fn a_device_in_a_directory_is_not_opened() {
     let bench = Bench::new().await;
     let zero = bench.path("zero");
-    // Needs root; without it there is nothing to open.
+    // Needs root; without it there is no device to open.
     if mknod(&zero, SFlag::S_IFCHR, Mode::S_IRWXU, makedev(1, 5)).is_err() {
         return;
     }
@@ -133,11 +133,11 @@ async fn a_child_that_is_waited_for_ends_with_the_watchdog() {
         r#"try { child.execSync("sleep 300"); } catch (e: any) { return [e.code, e.signal] }"#,
         r#"try { child.execFileSync("sleep", ["300"]); } catch (e: any) { return [e.code, e.signal] }"#,
         r#"const done = child.spawnSync("sleep", ["300"]); return [(done.error as any).code, done.signal]"#,
-        // What ignores the signal of a time-out, and what holds the pipe in the background.
+        // One child ignores the signal of a timeout, and one holds the pipe in the background.
         r#"const done = child.spawnSync("sh", ["-c", "trap '' TERM; while :; do sleep 1; done"], { timeout: 100 }); return [(done.error as any).code, done.signal]"#,
         r#"try { child.execSync("sleep 300 & exec sleep 300"); } catch (e: any) { return [e.code, e.signal] }"#,
     ] {
-        // The time that the child took is the script's, so the engine may interrupt it before it can answer.
+        // The time of the child counts for the script, so the engine may interrupt the script before it can answer.
         match run(&bench, body).await {
             Ok(seen) => assert_eq!(seen, json!(["ETIMEDOUT", "SIGKILL"]), "{body}"),
             Err(error) => assert_eq!(error.code(), "script_interrupted", "{body}: {error}"),
@@ -151,7 +151,7 @@ async fn a_child_that_is_waited_for_ends_with_the_watchdog() {
     assert_eq!(endless.await.unwrap_err().code(), "script_interrupted");
     still_works(&bench).await;
     assert!(started.elapsed() < SOON);
-    // None of them outlives its call.
+    // No child outlives its call.
     let seen = run(
         &bench,
         r#"

@@ -1,4 +1,4 @@
-//! Compiled scripts kept between starts.
+//! The cache of compiled scripts between two starts.
 
 #![allow(clippy::unwrap_used)]
 
@@ -20,7 +20,7 @@ fn kept(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
 }
 
 #[tokio::test]
-async fn a_second_start_uses_what_the_first_has_kept() {
+async fn a_second_start_uses_the_cache_of_the_first() {
     let cache = tempfile::tempdir().unwrap();
     let options = || ScriptOptions {
         cache_dir: Some(cache.path().to_owned()),
@@ -44,7 +44,7 @@ async fn a_second_start_uses_what_the_first_has_kept() {
     assert_eq!(second.run("main.ts").await.unwrap(), json!([8, 2, main]));
     assert_eq!(kept(cache.path()), files);
 
-    // What is kept is what runs: a damaged file is made anew, a changed source is another file.
+    // The cached code is the code that runs: a damaged file is compiled again, a changed source is another file.
     for file in &files {
         fs::write(file, b"pinion-script-1\nnonsense").unwrap();
     }
@@ -62,7 +62,7 @@ async fn a_second_start_uses_what_the_first_has_kept() {
 }
 
 #[tokio::test]
-async fn a_cache_that_cannot_be_written_is_no_error() {
+async fn an_unwritable_cache_is_not_an_error() {
     let bench = Bench::with(ScriptOptions {
         cache_dir: Some("/proc/no-such-place/scripts".into()),
         ..ScriptOptions::default()

@@ -9,7 +9,7 @@ use support::Bench;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-/// Answers every request by its path, one connection at a time per task.
+/// Answers every request by its path, with one task per connection.
 async fn server() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -75,7 +75,7 @@ fn complete(request: &[u8]) -> bool {
 }
 
 #[tokio::test]
-async fn requests_go_out_and_answers_come_back() {
+async fn requests_are_sent_and_responses_received() {
     let bench = Bench::new().await;
     let base = server().await;
     let seen = bench
@@ -115,7 +115,7 @@ async fn requests_go_out_and_answers_come_back() {
 }
 
 #[tokio::test]
-async fn a_request_can_be_aborted_and_a_refusal_has_a_cause() {
+async fn a_request_can_be_aborted_and_a_refused_connection_has_a_cause() {
     let bench = Bench::new().await;
     let base = server().await;
     let closed = TcpListener::bind("127.0.0.1:0")

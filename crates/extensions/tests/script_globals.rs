@@ -1,4 +1,4 @@
-//! What scripts find in the global scope.
+//! The global scope of scripts.
 
 #![allow(clippy::unwrap_used)]
 
@@ -48,7 +48,7 @@ async fn timers_fire_in_order_and_can_be_stopped() {
 }
 
 #[tokio::test]
-async fn errors_nobody_catches_are_reported_and_end_nothing() {
+async fn uncaught_errors_are_reported_and_the_script_continues() {
     let bench = Bench::new().await;
     bench
         .eval(
@@ -119,7 +119,7 @@ async fn events_reach_their_listeners() {
 }
 
 #[tokio::test]
-async fn addresses_are_taken_apart_and_changed() {
+async fn urls_are_parsed_and_changed() {
     let seen = value(
         "const url = new URL('../b?x=1&y=a%20b#frag', 'https://user:pw@example.com:8443/a/c');
          url.searchParams.append('z', 'ä &'); url.hash = '';
@@ -236,8 +236,8 @@ async fn streams_flow_and_can_be_iterated() {
 }
 
 #[tokio::test]
-async fn dates_are_told_in_zones_by_their_names() {
-    // Not every machine has the rules.
+async fn dates_are_formatted_in_named_time_zones() {
+    // Not every machine has the time zone database.
     if !std::path::Path::new("/usr/share/zoneinfo/Asia/Tokyo").exists() {
         return;
     }

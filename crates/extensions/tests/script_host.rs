@@ -1,4 +1,4 @@
-//! What the host itself offers to scripts: its modules, and words for what they lack.
+//! The host's own modules, and its messages for missing names.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,7 +11,7 @@ use serde_json::json;
 use support::Bench;
 
 #[tokio::test]
-async fn a_name_the_host_lacks_fails_when_it_is_used() {
+async fn a_missing_name_of_the_host_throws_when_used() {
     let bench = Bench::new().await;
     bench.write(
         "a.ts",

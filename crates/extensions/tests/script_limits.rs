@@ -1,4 +1,4 @@
-//! Scripts that do not behave: the engine outlives them.
+//! Scripts that exceed their limits: the engine survives them.
 
 #![allow(clippy::unwrap_used)]
 
@@ -74,7 +74,7 @@ async fn a_timer_that_does_not_return_is_reported() {
 }
 
 #[tokio::test]
-async fn memory_has_an_end() {
+async fn memory_is_limited() {
     let options = ScriptOptions {
         memory_limit: Some(32 << 20),
         ..ScriptOptions::default()
@@ -92,7 +92,7 @@ async fn memory_has_an_end() {
 }
 
 #[tokio::test]
-async fn recursion_has_an_end() {
+async fn recursion_is_limited() {
     let bench = Bench::new().await;
     let error = bench
         .eval("const dive = () => dive() + 1; return dive();")
@@ -103,7 +103,7 @@ async fn recursion_has_an_end() {
 }
 
 #[tokio::test]
-async fn a_call_can_be_aborted_and_given_up() {
+async fn a_call_can_be_aborted_or_abandoned() {
     let bench = Bench::new().await;
     let path = bench.write("loop.ts", "export default () => { for (;;) {} }");
     let argument = vec![serde_json::to_string(&path).unwrap()];
@@ -166,7 +166,7 @@ async fn failed_property_access_reads_as_extensions_expect() {
 }
 
 #[tokio::test]
-async fn nothing_is_left_when_the_handle_is_gone() {
+async fn dropping_the_handle_ends_everything() {
     let bench = Bench::new().await;
     let kept = std::sync::Arc::downgrade(&bench.uncaught);
     let second = bench.script.open_generation().await.unwrap();
@@ -196,7 +196,7 @@ async fn nothing_is_left_when_the_handle_is_gone() {
 }
 
 #[tokio::test]
-async fn what_was_thrown_to_a_require_is_not_reported_again() {
+async fn an_error_thrown_by_require_is_reported_once() {
     let bench = Bench::new().await;
     bench.write(
         "bad.ts",
@@ -231,7 +231,7 @@ async fn closed_generations_give_their_memory_back() {
 }
 
 #[tokio::test]
-async fn memory_that_nobody_gives_back_ends_the_generation_and_nothing_else() {
+async fn memory_over_the_limit_drops_only_the_generations() {
     let options = ScriptOptions {
         memory_limit: Some(48 << 20),
         ..ScriptOptions::default()
@@ -243,7 +243,7 @@ async fn memory_that_nobody_gives_back_ends_the_generation_and_nothing_else() {
         "const kept: any = ((globalThis as any).kept = []); const grow = (): any => { kept.push(new Array(1000).fill(0)); return Promise.resolve().then(grow); }; await grow();",
         "const grow = () => { Promise.resolve().then(grow); Promise.resolve().then(grow); }; grow(); await new Promise(() => {});",
         "const kept: any = ((globalThis as any).kept = []); for (;;) { try { await null; kept.push(new Array(1000).fill(0)); } catch {} }",
-        // Nothing waits for the work that takes the memory.
+        // No call waits for the work that uses the memory.
         "const kept: any = ((globalThis as any).kept = []); setInterval(() => { for (let n = 0; n < 100; n++) kept.push(new Array(1000).fill(0)); }, 0); await new Promise(() => {});",
         "const kept: any = ((globalThis as any).kept = []); for (;;) kept.push({});",
     ]

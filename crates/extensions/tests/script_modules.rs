@@ -1,4 +1,4 @@
-//! What extension files may import, and what they get.
+//! The imports of extension files.
 
 mod support;
 
@@ -51,7 +51,7 @@ async fn files_are_found_with_and_without_their_endings() {
 }
 
 #[tokio::test]
-async fn a_module_knows_where_it_is() {
+async fn import_meta_names_the_file() {
     let bench = Bench::new().await;
     let path = bench.write(
         "sub dir/a.ts",
@@ -71,7 +71,7 @@ async fn a_module_knows_where_it_is() {
 }
 
 #[tokio::test]
-async fn what_is_missing_is_named_with_who_wants_it() {
+async fn a_missing_module_is_named_with_its_importer() {
     let bench = Bench::new().await;
     let path = bench.write(
         "a.ts",
@@ -209,9 +209,9 @@ async fn every_generation_evaluates_its_modules_afresh() {
 }
 
 #[tokio::test]
-async fn the_same_values_come_however_a_built_in_module_is_imported() {
+async fn all_forms_of_import_give_the_same_values() {
     let bench = Bench::new().await;
-    // Each file gets as much of the module as it asks for; together they must not notice.
+    // Each file gets only the part of the module that it imports; the values must be the same in all of them.
     bench.write(
         "part.ts",
         "import { existsSync, readFileSync } from 'node:fs'; export { existsSync, readFileSync };",
@@ -272,7 +272,7 @@ async fn the_same_values_come_however_a_built_in_module_is_imported() {
 }
 
 #[tokio::test]
-async fn names_that_nobody_exports_are_undefined() {
+async fn names_that_are_not_exported_are_undefined() {
     let bench = Bench::new().await;
     bench.write(
         "types.ts",

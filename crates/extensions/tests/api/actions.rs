@@ -58,7 +58,7 @@ async fn shown(stage: &Stage, command: &str) -> Value {
 }
 
 #[tokio::test]
-async fn programs_run_to_their_end_and_nothing_is_thrown() {
+async fn programs_run_to_completion_and_failures_do_not_throw() {
     let stage = Stage::new(ACTIONS).await;
     assert_eq!(
         shown(&stage, "/exec").await,
@@ -101,7 +101,7 @@ async fn the_session_can_be_read_and_added_to() {
 }
 
 #[tokio::test]
-async fn what_is_taken_away_or_means_nothing_is_no_error() {
+async fn removed_or_unknown_values_are_not_errors() {
     let source = r#"
       export default (pi) => pi.registerCommand("odd", { handler: (_, ctx) => {
         pi.setSessionName("named"); pi.setSessionName("  ");
@@ -135,7 +135,7 @@ async fn providers_have_names_for_people() {
 }
 
 #[tokio::test]
-async fn who_starts_a_run_can_wait_for_its_end() {
+async fn a_command_can_wait_for_the_run_it_starts() {
     let source = r#"
       export default (pi) => {
         const count = (ctx) => ctx.sessionManager.getEntries().filter((e) => e.type.endsWith("message")).length;
@@ -172,7 +172,7 @@ async fn models_are_found_and_chosen() {
 }
 
 #[tokio::test]
-async fn messages_are_heard_when_they_should_be() {
+async fn messages_are_delivered_as_requested() {
     let mut stage = Stage::new(ACTIONS).await;
     stage.lines.take();
     stage.say("/msg none").await;
@@ -201,7 +201,7 @@ async fn messages_are_heard_when_they_should_be() {
 }
 
 #[tokio::test]
-async fn while_the_agent_is_busy_messages_need_a_place() {
+async fn messages_during_a_run_need_a_delivery_mode() {
     let mut stage = Stage::new(ACTIONS).await;
     stage.say("SLOW").await;
     stage.lines.take();

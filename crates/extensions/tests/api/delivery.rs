@@ -1,10 +1,10 @@
-//! What extensions say from their handlers, and where in the run it is heard.
+//! Messages that extensions send from their handlers, and their places in the run.
 
 use serde_json::Value;
 
 use crate::stage::Stage;
 
-/// `/at <event> <how>`: the next handler of the event says something.
+/// `/at <event> <how>`: the next handler of the event sends a message.
 const SAYS: &str = r#"
   const SAYINGS = {
     user: (pi) => pi.sendUserMessage("SAY user"),
@@ -26,7 +26,7 @@ const SAYS: &str = r#"
     }
   };"#;
 
-/// What a client reads of one run in which `how` is said at `event`, in short.
+/// Returns a short form of the client's lines of one run in which a message is sent at `event`.
 async fn said_at(event: &str, how: &str) -> String {
     let mut stage = Stage::new(SAYS).await;
     stage.say(&format!("/at {event} {how}")).await;
@@ -48,7 +48,7 @@ fn in_short(lines: &[Value]) -> String {
 }
 
 #[tokio::test]
-async fn what_is_said_before_the_first_request_is_part_of_it() {
+async fn messages_before_the_first_request_are_part_of_it() {
     for event in ["agent_start", "turn_start"] {
         let lines = said_at(event, "message").await;
         let expected =
@@ -67,7 +67,7 @@ async fn what_is_said_before_the_first_request_is_part_of_it() {
 }
 
 #[tokio::test]
-async fn what_is_said_at_the_end_of_a_turn_makes_the_run_go_on() {
+async fn a_message_at_the_end_of_a_turn_continues_the_run() {
     for event in ["message_end", "turn_end"] {
         for how in ["message", "trigger", "after"] {
             let expected = format!(
@@ -87,7 +87,7 @@ async fn what_is_said_at_the_end_of_a_turn_makes_the_run_go_on() {
 }
 
 #[tokio::test]
-async fn words_of_the_user_need_a_place_until_the_run_is_over() {
+async fn user_messages_need_a_delivery_mode_until_the_run_ends() {
     let refused = "refused:send_user_message";
     assert_eq!(
         said_at("message_end", "user").await,
@@ -104,7 +104,7 @@ async fn words_of_the_user_need_a_place_until_the_run_is_over() {
 }
 
 #[tokio::test]
-async fn what_is_queued_when_the_run_is_over_waits_for_the_next_one() {
+async fn messages_queued_after_the_run_wait_for_the_next_one() {
     for (how, queued) in [("steer", "[1,0]"), ("followUp", "[0,1]")] {
         let mut stage = Stage::new(SAYS).await;
         stage.say(&format!("/at agent_end {how}")).await;
@@ -118,7 +118,7 @@ async fn what_is_queued_when_the_run_is_over_waits_for_the_next_one() {
 }
 
 #[tokio::test]
-async fn what_is_said_before_a_run_is_not_part_of_it() {
+async fn messages_before_a_run_are_not_part_of_it() {
     assert_eq!(
         said_at("before_agent_start", "message").await,
         "custom:message run_start turn_start user:q assistant:q turn_end run_end"

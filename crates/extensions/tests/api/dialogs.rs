@@ -43,7 +43,7 @@ async fn answered(stage: &Stage, command: &str, response: Value) -> (Value, Stri
 }
 
 #[tokio::test]
-async fn answers_reach_who_asked() {
+async fn answers_reach_the_extension_that_asked() {
     let stage = Stage::new(DIALOGS).await;
     let cases = [
         (
@@ -77,7 +77,7 @@ async fn dialogs_end_by_themselves() {
 }
 
 #[tokio::test]
-async fn nobody_waits_for_a_client_that_is_gone() {
+async fn dialogs_do_not_wait_for_a_disconnected_client() {
     let stage = Stage::new(DIALOGS).await;
     tokio::join!(stage.say("/editor"), async {
         stage.dialog().await;
@@ -86,7 +86,7 @@ async fn nobody_waits_for_a_client_that_is_gone() {
     assert_eq!(stage.command("/confirm").await, ["false"]);
 }
 
-/// What was sent to the client, without ids.
+/// Returns the requests sent to the client, without ids.
 fn requests(stage: &Stage) -> Vec<Value> {
     let lines = stage.lines.take().into_iter();
     let requests = lines.map(|mut line| {
@@ -97,7 +97,7 @@ fn requests(stage: &Stage) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn whatever_is_shown_arrives_as_text() {
+async fn shown_values_arrive_as_text() {
     let stage = Stage::new(
         r#"
         export default (pi) => pi.registerCommand("odd", { handler: async (_, { ui }) => {
@@ -134,7 +134,7 @@ async fn whatever_is_shown_arrives_as_text() {
 }
 
 #[tokio::test]
-async fn what_needs_no_answer_is_written_as_it_is() {
+async fn messages_without_an_answer_are_sent_unchanged() {
     let stage = Stage::new(DIALOGS).await;
     stage.lines.take();
     stage.say("/fire").await;

@@ -1,4 +1,4 @@
-//! A provider of an extension that sends faster than the run reads: it waits, nothing is lost, and an abort ends it.
+//! A provider of an extension that sends faster than the run reads: it waits, no event is lost, and an abort ends it.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::stage::{Stage, model};
 
 /// Deltas of the finite answer.
 const DELTAS: usize = 20_000;
-/// More than may wait for the reader, and much less than the answer has.
+/// More than may wait for the reader, and much less than the whole answer.
 const MOST_MADE: usize = 1_100;
 
 const FLOODS: &str = r#"
@@ -49,7 +49,7 @@ const FLOODS: &str = r#"
     pi.registerCommand("made", { handler: (_, ctx) => ctx.ui.notify(`${made} ${ended}`) });
   };"#;
 
-/// Asks the extension for so many deltas of so many bytes, from a provider that ends after an abort or does not.
+/// Requests up to `limit` deltas of `size` bytes from a provider that ends after an abort only if `obeys`.
 fn flood(
     stage: &Stage,
     limit: usize,
@@ -69,14 +69,14 @@ fn flood(
     (stream, cancel)
 }
 
-/// The number of deltas that the extension made, and whether its generator has ended.
+/// Returns the number of deltas that the extension made, and whether its generator has ended.
 async fn made(stage: &Stage) -> (usize, bool) {
     let note = stage.command("/made").await.remove(0);
     let (made, ended) = note.split_once(' ').unwrap();
     (made.parse().unwrap(), ended == "yes")
 }
 
-/// Waits until the extension makes no more deltas; their number.
+/// Waits until the extension makes no more deltas and returns their number.
 async fn made_at_rest(stage: &Stage) -> usize {
     let mut last = 0;
     for _ in 0..400 {
@@ -90,7 +90,7 @@ async fn made_at_rest(stage: &Stage) -> usize {
     panic!("the extension never waits: {last} deltas");
 }
 
-/// Reads an answer to its end: the numbers of its deltas, and how it ended.
+/// Reads an answer to its end and returns the numbers of its deltas and the stop reason.
 async fn read(mut stream: EventStream) -> (Vec<usize>, StopReason) {
     let mut numbers = Vec::new();
     loop {
@@ -156,7 +156,7 @@ async fn an_abort_ends_an_answer_that_waits_for_its_reader() {
 }
 
 #[tokio::test]
-async fn an_answer_that_nobody_reads_any_more_ends_in_the_extension_too() {
+async fn an_abandoned_answer_ends_in_the_extension_too() {
     let stage = Stage::new(FLOODS).await;
     let (stream, _cancel) = flood(&stage, DELTAS, 10, true);
     made_at_rest(&stage).await;

@@ -16,7 +16,7 @@ async fn failure(files: &[(&str, &str)]) -> String {
 }
 
 #[tokio::test]
-async fn what_keeps_an_extension_from_loading_is_told() {
+async fn load_failures_name_their_reason() {
     let cases = [
         (
             "export default function () { throw new Error('factory failed'); }",
@@ -83,7 +83,7 @@ async fn problems_can_be_tolerated() {
 }
 
 #[tokio::test]
-async fn a_report_says_what_each_extension_registers() {
+async fn the_report_lists_the_registrations_of_each_extension() {
     let source = r#"
         import { Type } from "typebox";
         import type { Nothing } from "vanishes";
@@ -116,7 +116,7 @@ async fn a_report_says_what_each_extension_registers() {
 }
 
 #[tokio::test]
-async fn flags_belong_to_who_registered_them_and_clashing_commands_get_numbers() {
+async fn flags_belong_to_their_extension_and_conflicting_commands_get_numbers() {
     let extension = |own: &str, other: &str| {
         format!(
             "export default (pi) => {{

@@ -1,4 +1,4 @@
-//! Extensions that use up their memory are loaded again, and a gate never opens by that.
+//! Extensions that run out of memory are loaded again, and a guarded tool never runs unguarded in between.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ async fn extensions_without_memory_answer_and_are_loaded_again() {
     tokio::time::timeout(limit, stage.command("/grow"))
         .await
         .unwrap();
-    // Whatever comes first, the gate is either refused with the reason or guarded again.
+    // In either order, the call is refused with the reason or guarded again.
     let lines = tokio::time::timeout(limit, stage.live("CALL probe {}"));
     let lines = lines.await.unwrap();
     let ended = lines

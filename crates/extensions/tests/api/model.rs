@@ -1,4 +1,4 @@
-//! A model that does as it is told: `CALL tool {json} && …`, `SAY text`, `SLOW`.
+//! A model that follows commands in the prompt: `CALL tool {json} && …`, `SAY text`, `SLOW`.
 
 use std::sync::Arc;
 

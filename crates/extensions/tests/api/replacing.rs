@@ -80,7 +80,7 @@ async fn another_session_gets_fresh_extensions() {
 }
 
 #[tokio::test]
-async fn a_command_prepares_a_session_and_leaves_the_old_one_behind() {
+async fn a_command_prepares_a_session_and_its_old_context_is_stale() {
     let stage = Stage::new(REPLACING).await;
     let noted = stage.command("/fresh").await;
     let stale = "This extension ctx is stale after session replacement or reload. Do no";
@@ -121,7 +121,7 @@ async fn the_tree_can_be_walked_and_forked() {
 }
 
 #[tokio::test]
-async fn whoever_may_refuse_is_asked_before_the_entry_is_looked_for() {
+async fn handlers_that_may_refuse_run_before_the_entry_is_looked_up() {
     let source = r#"
       export default (pi) => {
         pi.on("session_before_fork", ({ entryId }, ctx) => ctx.ui.notify(`fork ${entryId}`));
@@ -136,7 +136,7 @@ async fn whoever_may_refuse_is_asked_before_the_entry_is_looked_for() {
 }
 
 #[tokio::test]
-async fn what_is_left_begins_after_the_entry_that_is_gone_to() {
+async fn the_abandoned_branch_begins_after_the_target_entry() {
     let source = r#"
       export default (pi) => {
         pi.on("session_before_tree", ({ preparation }, ctx) => {
@@ -164,7 +164,7 @@ async fn the_end_is_announced() {
 }
 
 #[tokio::test]
-async fn what_no_longer_loads_is_silently_absent() {
+async fn an_extension_that_no_longer_loads_is_absent_without_an_error() {
     let stage = Stage::new(REPLACING).await;
     let file: PathBuf = stage.path("extension.ts");
     std::fs::write(file, "export default () => { throw new Error('broken'); };").unwrap();

@@ -1,4 +1,4 @@
-//! A client that does not read: what extensions say is held back within limits, and nothing is lost silently.
+//! A client that does not read: records of extensions are held back within limits, and losses are reported.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! A session with extensions a test writes, and a model that does as the prompt says.
+//! A session with extensions that a test writes, and a model that follows commands in the prompt.
 
 use std::fs;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::model::Obedient;
 
-/// What a client would have read, in order.
+/// The lines that a client would have read, in order.
 #[derive(Clone, Default)]
 pub struct Lines(Arc<Mutex<Vec<Value>>>);
 
@@ -32,7 +32,7 @@ impl Lines {
         self.0.lock().unwrap().push(line);
     }
 
-    /// Everything so far, and forgets it.
+    /// Removes and returns all lines so far.
     pub fn take(&self) -> Vec<Value> {
         std::mem::take(&mut self.0.lock().unwrap())
     }
@@ -201,7 +201,7 @@ fn shown(message: &Message) -> Value {
     json!([message.role(), text])
 }
 
-/// A session with extensions taking part in it.
+/// A session with extensions as its hook.
 pub struct Stage {
     pub directory: TempDir,
     pub extensions: Extensions,
@@ -281,7 +281,7 @@ impl Stage {
             .expect("an answer")
     }
 
-    /// Says something and waits for the answer to the command.
+    /// Sends a prompt and waits for the answer to the command.
     pub async fn say(&self, text: &str) {
         self.ask(Command::Prompt(Prompt::new(text)))
             .await
@@ -296,7 +296,7 @@ impl Stage {
             .expect("it settles");
     }
 
-    /// Says something, waits for the run it starts, and gives what a client would have read.
+    /// Sends a prompt, waits for the run that it starts, and returns the lines that a client would have read.
     pub async fn live(&mut self, text: &str) -> Vec<Value> {
         self.lines.take();
         self.say(text).await;
@@ -304,14 +304,14 @@ impl Stage {
         self.lines.take()
     }
 
-    /// Runs a command and gives the texts it notifies with.
+    /// Runs a command and returns the texts of its notifications.
     pub async fn command(&self, text: &str) -> Vec<String> {
         self.lines.take();
         self.say(text).await;
         notes(&self.lines.take())
     }
 
-    /// Waits for a dialog to open; its request.
+    /// Waits for a dialog to open and returns its request.
     pub async fn dialog(&self) -> Value {
         loop {
             let found = self.lines.0.lock().unwrap().iter().rev().find_map(|line| {
@@ -332,7 +332,7 @@ impl Stage {
     }
 }
 
-/// The texts of notifications.
+/// Returns the texts of notifications.
 pub fn notes(lines: &[Value]) -> Vec<String> {
     let notes = lines.iter().filter(|line| line["ui"]["method"] == "notify");
     let texts = notes.filter_map(|line| line["ui"]["message"].as_str());

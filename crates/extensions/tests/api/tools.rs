@@ -42,7 +42,7 @@ const TOOLS: &str = r#"
     } });
   };"#;
 
-/// What the only call gave.
+/// Returns the result of the only call.
 async fn call(stage: &mut Stage, words: &str) -> Value {
     let lines = stage.live(&format!("CALL {words}")).await;
     let ended = lines.into_iter().find(|line| line["tool_end"].is_string());
@@ -166,7 +166,7 @@ async fn tools_come_and_go_while_the_session_lives() {
 }
 
 #[tokio::test]
-async fn the_prompt_is_told_about_a_tool_in_one_line() {
+async fn the_prompt_describes_a_tool_in_one_line() {
     let stage = Stage::new(TOOLS).await;
     let tools = stage.extensions.tools();
     assert_eq!(tools[0].snippet(), Some("count things"));

@@ -1,4 +1,4 @@
-//! A script engine on files a test writes.
+//! A script engine that runs files that a test writes.
 #![allow(dead_code, clippy::unwrap_used)]
 
 use std::fs;
@@ -61,7 +61,7 @@ impl Bench {
         Ok(serde_json::from_str(&text).unwrap())
     }
 
-    /// Runs `body` as the body of an async function in a file of its own.
+    /// Runs `body` as the body of an async function in its own file.
     pub async fn eval(&self, body: &str) -> Result<Value, ScriptError> {
         let name = format!("eval-{}.ts", uuid_like());
         self.write(&name, &format!("export default async () => {{ {body} }}"));
