@@ -1,13 +1,13 @@
-// The two ways from here to the program: what is answered at once, and what is answered later.
+// Sends requests to the program, with immediate or asynchronous answers.
 //
-// Arguments and answers are JSON text. A seat says on whose behalf is asked: an instance of the
-// extensions belongs to one session and is told apart by its number.
+// Arguments and answers are JSON text. A seat is the instance of the extensions that a request belongs to; an instance
+// belongs to one session and is identified by its number.
 
 import { ops } from "pinion:ops";
 
 const { now: askNow, later: askLater, stale } = ops.api;
 
-/** The instance this code belongs to. Its number is known when extensions are loaded. */
+/** The instance that this code belongs to. Its number is set when extensions are loaded. */
 export const home = { generation: 0 };
 
 const STALE =
@@ -19,12 +19,12 @@ const NOT_BOUND =
 
 let bound = false;
 
-/** From here on the session can be acted upon. */
+/** Permits actions on the session from now on. */
 export function bind() {
   bound = true;
 }
 
-/** Whether the session can be acted upon. */
+/** Reports whether actions on the session are permitted. */
 export function isBound() {
   return bound;
 }
@@ -34,17 +34,17 @@ export function requireBound() {
   if (!bound) throw new Error(NOT_BOUND);
 }
 
-/** Throws when the session of `seat` has been replaced. */
+/** Throws if the session of `seat` has been replaced. */
 export function requireFresh(seat) {
   if (stale(seat.generation)) throw new Error(STALE);
 }
 
-/** Asks and gets the answer at once. */
+/** Sends a request and returns the answer immediately. */
 export function now(seat, method, ...values) {
   return parsed(askNow(seat.generation, method, JSON.stringify(values)));
 }
 
-/** Asks and gets the answer later. */
+/** Sends a request and resolves with the answer. */
 export async function later(seat, method, ...values) {
   return parsed(await askLater(seat.generation, method, JSON.stringify(values)));
 }

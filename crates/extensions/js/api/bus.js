@@ -1,7 +1,6 @@
-// The bus on which extensions talk to each other.
+// The event bus between extensions.
 //
-// It is handed on when extensions are reloaded, with everyone who listens; another session gets
-// a new one.
+// A reload passes it on with all listeners; another session gets a new one.
 
 import { ops } from "pinion:ops";
 import { describe } from "pinion:api/errors";
@@ -37,13 +36,13 @@ function report(channel, error) {
 
 let bus;
 
-/** The bus of this instance: a new one, or the one that `keep` hands on. */
+/** Opens the bus of this instance: a new one, or with `keep` the one of the instance before. */
 export function openBus(keep) {
   bus = (keep && ops.api.keptBus()) || new Bus();
   ops.api.keepBus(bus);
 }
 
-/** What `pi.events` is. */
+/** Returns the object `pi.events`. */
 export function events() {
   return {
     on: (channel, listener) => bus.on(channel, listener),

@@ -1,4 +1,4 @@
-// What command handlers are given: everything a context has, and the way to other sessions.
+// The context of command handlers: everything a context has, and the functions that change the session.
 
 import { home, later, requireFresh } from "pinion:api/bridge";
 import { makeContext, newScope } from "pinion:api/context";
@@ -9,7 +9,7 @@ import { lazy } from "pinion:runtime/lazy";
 const setups = new Map();
 let setupCount = 0;
 
-/** What a command handler is given. */
+/** Creates the context of a command handler. */
 export function makeCommandContext(scope) {
   const { seat } = scope;
   const ctx = makeContext(scope);
@@ -56,18 +56,18 @@ function keepSetup(setup) {
   return setupCount;
 }
 
-/** Lets whoever asked for a new session prepare it, before anyone takes part in it. */
+/** Runs the setup function of a new session, before other hooks see the session. */
 export async function runSetup(number) {
   const setup = setups.get(number);
   setups.delete(number);
   if (setup) await setup(writableSession(home));
 }
 
-// The command context of the session that took the place of the old one.
+// The command context of the session that replaced the old one.
 function replacedContext(scope, generation) {
   const seat = { generation };
   const ctx = makeCommandContext(newScope(scope.extension, scope.work, seat));
-  // Whoever replaced the session may wait for the run that this starts.
+  // The caller that replaced the session may wait for the run that this starts.
   const say = async (method, ...values) => {
     requireFresh(seat);
     await pausing(scope.extension, () => later(seat, method, ...values));

@@ -1,7 +1,7 @@
-// What handlers, tools and commands are given as `ctx`.
+// The `ctx` of handlers, tools and commands.
 //
-// Everything is looked up when it is asked for, and nothing can be asked for once the session has been
-// replaced. A scope says who asks: which extension, in which session, as part of which work.
+// Every value is looked up when it is accessed, and every access fails once the session has been replaced. A scope
+// identifies the caller: its extension, its session and the work it is part of.
 
 import { home, later, now, requireFresh } from "pinion:api/bridge";
 import { describe } from "pinion:api/errors";
@@ -10,20 +10,20 @@ import { lazy } from "pinion:runtime/lazy";
 
 const settings = { hasUi: false };
 
-/** Says whether there is a client to ask. */
+/** Sets whether a client can answer dialogs. */
 export function setHasUi(hasUi) {
   settings.hasUi = hasUi;
 }
 
-/** Who asks. */
+/** Creates the scope of a caller. */
 export function newScope(extension, work, seat = home) {
   return { extension, work, seat, ui: undefined, prompt: undefined, abandoned: false };
 }
 
-/** `undefined` and `null` are the same where a member may be missing. */
+/** Returns `undefined` for `null`, where a member may be missing. */
 const present = (found) => found ?? undefined;
 
-/** What handlers and tools are given. */
+/** Creates the context of a handler or tool. */
 export function makeContext(scope) {
   const { seat } = scope;
   const check = () => requireFresh(seat);
@@ -60,7 +60,7 @@ export function makeContext(scope) {
       check();
       return runSignal(seat);
     },
-    // A moment later: whoever asks answers its own caller first.
+    // Delayed, so that the caller returns to its own caller first.
     abort: () => void setTimeout(() => look("abort"), 0),
     hasPendingMessages: () => look("hasPending"),
     shutdown: () => look("shutdown"),

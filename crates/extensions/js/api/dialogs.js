@@ -1,4 +1,4 @@
-// Questions to the user and who waits for their answers.
+// Questions to the user, and the promises that wait for the answers.
 
 import { home, now } from "pinion:api/bridge";
 import { pause } from "pinion:api/patience";
@@ -6,10 +6,10 @@ import { pause } from "pinion:api/patience";
 const open = new Map();
 
 /**
- * Asks the user something and waits.
+ * Asks the user a question and waits for the answer.
  *
- * The default comes back when the time is over, when `signal` fires, and when the work that asked
- * is given up; the client is not told.
+ * Resolves with the default after the timeout, when `signal` fires, and when the work that asked is abandoned; the
+ * client does not receive a message about it.
  */
 export function ask(scope, request, options, accept, fallback) {
   const signal = options?.signal;
@@ -33,18 +33,18 @@ export function ask(scope, request, options, accept, fallback) {
   });
 }
 
-// As a number, or not at all.
+// A number, or `undefined`.
 function milliseconds(given) {
   const number = typeof given === "string" && given.trim() !== "" ? Number(given) : given;
   return Number.isFinite(number) ? number : undefined;
 }
 
-/** The client has answered. */
+/** Passes on the client's answer. */
 export function answer(id, response) {
   open.get(id)?.answer(response);
 }
 
-/** Nobody waits any more for the work of `scope`: its questions get their defaults. */
+/** Resolves the questions of abandoned work with their defaults. */
 export function abandon(work) {
   for (const { scope, giveUp } of [...open.values()]) {
     if (scope.work === work) giveUp();

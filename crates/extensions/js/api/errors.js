@@ -1,8 +1,8 @@
-// Words for what went wrong, as people know them from other engines.
+// Error messages in the words of other engines.
 
 import { ops } from "pinion:ops";
 
-/** The text of whatever was thrown. */
+/** Returns the text of a thrown value. */
 export function describe(thrown) {
   return ops.core.message(thrown);
 }

@@ -1,13 +1,12 @@
-// The events and what may be answered to each.
+// The events, and the answers that handlers may give to each.
 //
-// Each function takes what the program sends and gives what it expects back; nothing says that
-// nothing changed.
+// Each function takes the program's data and returns its answer; `undefined` means that nothing changed.
 
 import { describe } from "pinion:api/errors";
 import { each } from "pinion:api/handlers";
 import { lazy } from "pinion:runtime/lazy";
 
-/** A tool's output with every member that handlers may look for. */
+/** Returns a tool's output with every member that handlers may read. */
 function fullOutput(output) {
   if (output && !("details" in output)) output.details = undefined;
   return output;
@@ -44,13 +43,13 @@ function fullEvent(event) {
   }
 }
 
-/** Something happened that nobody can change. */
+/** Reports an event that handlers cannot change. */
 export async function observe(work, event) {
   fullEvent(event);
   await each(work, event.type, () => event);
 }
 
-/** A message is complete; a handler may put another of the same role in its place. */
+/** Reports a complete message; a handler may replace it by another of the same role. */
 export async function messageEnd(work, given) {
   const before = JSON.stringify(given);
   let message = fullMessage(given);
@@ -69,7 +68,7 @@ export async function messageEnd(work, given) {
   return JSON.stringify(message) === before ? undefined : message;
 }
 
-/** Someone said something. */
+/** Reports an input of the user or of an extension. */
 export async function input(work, given) {
   const current = { text: given.text, images: given.images ?? undefined };
   let handled = false;
@@ -89,10 +88,13 @@ export async function input(work, given) {
   return { handled, ...current };
 }
 
-/** How much of what a command printed elsewhere is kept, in characters. */
+/** Characters of a command's output that are stored when the command ran elsewhere. */
 const KEPT_OUTPUT = 50 * 1024;
 
-/** The user runs a command. A handler may answer for it or run it elsewhere; one that fails keeps it from running. */
+/**
+ * Reports a command of the user. A handler may answer it or run it elsewhere; a handler that fails prevents it from
+ * running.
+ */
 export async function userBash(work, given) {
   let answer = {};
   let operations;
@@ -127,7 +129,7 @@ async function runElsewhere(operations, { command, cwd }) {
   }
 }
 
-/** A prompt is about to start a run. */
+/** Reports a prompt that is about to start a run. */
 export async function beforeRun(work, given) {
   const options = fullPromptOptions(given.systemPromptOptions);
   const messages = [];
@@ -165,7 +167,7 @@ function fullPromptOptions(options) {
   return full;
 }
 
-/** The model is about to be asked. */
+/** Reports a request that is about to be built for the model. */
 export async function context(work, given) {
   const before = JSON.stringify(given);
   let messages = given;
@@ -181,7 +183,7 @@ export async function context(work, given) {
   return JSON.stringify(messages) === before ? undefined : messages;
 }
 
-/** A request is about to be sent. */
+/** Reports a request that is about to be sent. */
 export async function payload(work, given) {
   let current = given;
   await each(
@@ -195,10 +197,10 @@ export async function payload(work, given) {
   return current;
 }
 
-/** A tool is about to run; handlers may change its arguments in place, or keep it from running. */
+/** Reports a tool call that is about to run; handlers may change its arguments in place, or block it. */
 export async function toolCall(work, given) {
   const event = { type: "tool_call", ...given };
-  // Only changes in place count: another object is not what the tool was called with.
+  // Only changes in place count: another object is not the tool's arguments.
   const { input: called } = given;
   let verdict = {};
   const take = (result) => {
@@ -214,7 +216,7 @@ export async function toolCall(work, given) {
   return { input: called, ...verdict };
 }
 
-/** A tool has run; handlers may change what it gave. */
+/** Reports the result of a tool; handlers may change it. */
 export async function toolResult(work, given) {
   const event = fullOutput({ type: "tool_result", ...given });
   let changed = false;
@@ -237,7 +239,7 @@ export async function toolResult(work, given) {
 
 const controllers = new Map();
 
-/** Asks whether something may go on; the last answer counts, and the first no ends the round. */
+/** Asks whether an operation may continue. The last answer counts, and the first refusal ends the round. */
 export async function before(work, event, signalled) {
   fullQuestion(event);
   if (signalled) {
@@ -262,7 +264,7 @@ export async function before(work, event, signalled) {
   return verdict;
 }
 
-/** What `work` prepares for has been stopped. */
+/** Aborts the signal of the operation that `work` prepares. */
 export function stopQuestion(work) {
   controllers.get(work)?.abort();
 }
@@ -276,12 +278,12 @@ function fullQuestion(event) {
   }
 }
 
-// File names come as lists and are known as sets.
+// File names arrive as lists; handlers expect sets.
 function sets(files) {
   return Object.fromEntries(Object.entries(files ?? {}).map(([name, list]) => [name, new Set(list)]));
 }
 
-/** Asks for skills, prompts and themes that extensions bring along. */
+/** Collects the skills, prompts and themes of extensions. */
 export async function discover(work, event) {
   const found = { skillPaths: [], promptPaths: [], themePaths: [] };
   await each(

@@ -1,4 +1,4 @@
-// Calling handlers: extension after extension, handler after handler, each to its end.
+// Calls handlers in the order of extensions and of registration, each to its end.
 
 import { home, now } from "pinion:api/bridge";
 import { makeContext, newScope } from "pinion:api/context";
@@ -9,12 +9,12 @@ import { callHandler } from "pinion:api/runs";
 
 const live = new Map();
 
-/** Tells the program that an extension failed. */
+/** Reports a failure of an extension to the program. */
 export function report(path, event, error) {
   now(home, "fault", path, event, describe(error));
 }
 
-/** What a call gave; promises are waited for, but not for ever. */
+/** Returns the result of a call; a promise is awaited up to the time limit. */
 export function settled(extension, result) {
   return typeof result?.then === "function" ? patiently(extension, Promise.resolve(result)) : result;
 }
@@ -32,14 +32,14 @@ export async function during(work, scope, task) {
   }
 }
 
-/** The program no longer waits for `work`. */
+/** Marks `work` as abandoned: the program no longer waits for it. */
 export function abandonScopes(work) {
   for (const scope of live.get(work) ?? []) scope.abandoned = true;
 }
 
 /**
- * Calls every handler of `name` with what `makeEvent` gives and passes what comes back to `take`,
- * which ends the round by returning true. A handler that fails is reported and passed over.
+ * Calls every handler of `name` with the result of `makeEvent` and passes the answer to `take`, which ends the round by
+ * returning true. A handler that fails is reported and skipped.
  */
 export async function each(work, name, makeEvent, take, prompt) {
   for (const extension of extensions) {

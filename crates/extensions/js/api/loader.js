@@ -1,4 +1,4 @@
-// Loading extensions, one after another.
+// Loads extensions, one after another.
 
 import { ops } from "pinion:ops";
 import { bind, home, now } from "pinion:api/bridge";
@@ -11,10 +11,10 @@ import { makePi } from "pinion:api/pi";
 import { flushProviders } from "pinion:api/providers";
 import { commandList, extensionCard, extensions, newExtension } from "pinion:api/registry";
 
-// Nothing else can begin before every factory has finished.
+// Milliseconds that a module or a factory may take, because nothing else can begin before every factory has finished.
 const LOAD_LIMIT = 20_000;
 
-/** Loads the extensions of this instance and says what they registered and what went wrong. */
+/** Loads the extensions of this instance and returns their registrations and the problems. */
 export async function load(options) {
   home.generation = options.generation;
   openBus(options.keepBus);
@@ -52,12 +52,12 @@ async function open(extension) {
   await within(LOAD_LIMIT, Promise.resolve(loading), `The factory did not finish within ${LOAD_LIMIT / 1000} seconds`);
 }
 
-// A CommonJS file that was made from an ES module has its default one level down.
+// A CommonJS file that was compiled from an ES module has its default export one level down.
 function factoryOf(module) {
   return [module.default, module.default?.default].find((value) => typeof value === "function");
 }
 
-/** What two extensions cannot both have. */
+/** Returns the conflicts between extensions. */
 function conflicts() {
   const problems = [];
   const owners = { tools: new Map(), flags: new Map() };
@@ -88,12 +88,12 @@ function summary() {
   };
 }
 
-/** The command line has been read and the session stands: takes flags, registers providers. */
+/** Applies the flags of the command line and registers providers, when the session exists. */
 export function start({ flags }) {
   setFlagValues(flags);
   const problems = flushProviders();
   bind();
-  // What was registered since loading was summed up must be known too.
+  // Registrations made after the summary of loading are reported too.
   for (const extension of extensions) {
     for (const event of extension.handlers.keys()) now(home, "listens", event);
   }

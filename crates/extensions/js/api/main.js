@@ -1,4 +1,4 @@
-// What the program calls.
+// The functions that the program calls.
 
 import { abandon, answer as answerDialog } from "pinion:api/dialogs";
 import { newScope } from "pinion:api/context";
@@ -16,7 +16,7 @@ export const { observe, messageEnd, input, userBash, beforeRun, context, payload
 export const { toolCall, toolResult, before, discover } = events;
 export const { runTool, prepareArguments } = tools;
 
-/** Runs a command with everything after its name. */
+/** Runs a command with the text after its name as its argument. */
 export async function command(work, name, words) {
   const found = namedCommands().find(({ called }) => called === name);
   if (!found) return;
@@ -30,30 +30,30 @@ export async function command(work, name, words) {
   }
 }
 
-/** The client answered a dialog. */
+/** Passes on the client's answer to a dialog. */
 export function answer(id, response) {
   answerDialog(id, response);
 }
 
-/** Someone stopped the work; whoever does it may still bring it to an end. */
+/** Requests the end of the work; it may still finish in order. */
 export function stop(work) {
   tools.stopTool(work);
   events.stopQuestion(work);
   abandon(work);
 }
 
-/** Nobody waits for the work any more. */
+/** Marks the work as abandoned. */
 export function drop(work) {
   abandonScopes(work);
   stop(work);
 }
 
-/** The active run was aborted. */
+/** Aborts the signal of the active run. */
 export function aborted(run) {
   abortRun(run);
 }
 
-/** Prepares a session that has just been made. */
+/** Runs the setup function of a new session. */
 export async function setup(number) {
   await lazy("api/command_context").runSetup(number);
 }
@@ -63,7 +63,7 @@ export async function stream(request, name, model, conversation, options) {
   await providers.stream(request, name, model, conversation, options);
 }
 
-/** Nobody waits for a provider's answer any more. */
+/** Cancels a provider's answer that is not awaited any more. */
 export function stopStream(request) {
   providers.stopStream(request);
 }

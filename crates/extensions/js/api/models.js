@@ -4,7 +4,7 @@ import { later, now } from "pinion:api/bridge";
 import { registeredName } from "pinion:api/providers";
 import { lazy } from "pinion:runtime/lazy";
 
-/** A model with every member that extensions may look for. */
+/** Returns a model with every member that extensions may read. */
 export function fullModel(model) {
   if (!model) return undefined;
   for (const name of ["thinkingLevelMap", "headers", "compat"]) {
@@ -15,7 +15,7 @@ export function fullModel(model) {
 
 const reference = (model) => ({ provider: model?.provider, id: model?.id });
 
-/** The models there are. */
+/** The registry of models. */
 export function modelRegistry(seat) {
   const list = (which) => now(seat, "models", which).map(fullModel);
   const access = (model) => later(seat, "access", reference(model));

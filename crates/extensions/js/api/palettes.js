@@ -1,4 +1,4 @@
-// The colours of the two themes. An empty colour is the terminal's own.
+// The colours of the two themes. An empty colour is the terminal's default.
 
 const darkColours = {
   accent: "#8abeb7",
@@ -93,7 +93,7 @@ const lightColours = {
   bashMode: "#588458",
 };
 
-/** Foreground and background colours by the name of the theme. */
+/** Foreground and background colours, by the name of the theme. */
 export const palettes = {
   dark: {
     colours: darkColours,

@@ -1,18 +1,18 @@
-// Every wait has an end: a handler that takes too long is no longer waited for.
+// A time limit for handlers: the program does not wait for one that takes too long.
 //
-// One timer watches all handlers, so that a handler that ends at once costs no timer. Time in which
-// the extension waits for the user or for the program does not count.
+// One timer watches all handlers, so that a handler that returns immediately needs no timer. Time in which the
+// extension waits for the user or for the program does not count.
 
 let limit = 5 * 60 * 1000;
 const waiting = new Set();
 let timer;
 
-/** Says how long a handler may take, in milliseconds. */
+/** Sets the time limit of a handler, in milliseconds. */
 export function setPatience(milliseconds) {
   limit = milliseconds;
 }
 
-/** What `promise` gives, or an error when it takes too long. */
+/** Resolves with the result of `promise`, or rejects when it takes too long. */
 export function patiently(extension, promise) {
   return new Promise((resolve, reject) => {
     const entry = { extension, since: Date.now(), reject };
@@ -31,7 +31,7 @@ export function patiently(extension, promise) {
   });
 }
 
-/** What `promise` gives within `milliseconds`, or an error with these words. */
+/** Resolves with the result of `promise`, or rejects with the message `words` after `milliseconds`. */
 export function within(milliseconds, promise, words) {
   return new Promise((resolve, reject) => {
     const late = setTimeout(() => reject(new Error(words)), milliseconds);
@@ -39,7 +39,7 @@ export function within(milliseconds, promise, words) {
   });
 }
 
-/** The time until `finish` is called does not count. */
+/** Stops counting time until the returned function is called. */
 export function pause(extension) {
   extension.pauses += 1;
   return () => {
@@ -48,7 +48,7 @@ export function pause(extension) {
   };
 }
 
-/** The time `task` takes does not count. */
+/** Runs `task` without counting its time. */
 export async function pausing(extension, task) {
   const finish = pause(extension);
   try {

@@ -1,4 +1,4 @@
-// The object an extension's factory is given.
+// The object that an extension's factory receives.
 
 import { home, isBound, later, now, requireBound, requireFresh } from "pinion:api/bridge";
 import { events } from "pinion:api/bus";
@@ -7,7 +7,7 @@ import { registerProvider, unregisterProvider } from "pinion:api/providers";
 import { addHandler, commandList, toolCard } from "pinion:api/registry";
 import { lazy } from "pinion:runtime/lazy";
 
-/** Makes the `pi` of one extension. */
+/** Creates the `pi` of one extension. */
 export function makePi(extension) {
   const fresh = (method) => (...values) => {
     requireFresh(home);
@@ -30,7 +30,7 @@ export function makePi(extension) {
     sendMessage: act((message, options) => lazy("api/saying").sendMessage(message, options)),
     sendUserMessage: act((content, options) => lazy("api/saying").sendUserMessage(content, options)),
     appendEntry: act((customType, data) => {
-      // `null` is something to keep, nothing is not.
+      // `null` is stored, `undefined` is not.
       const given = data === undefined ? [] : [data];
       now(home, "append", "custom", customType, ...given);
     }),
@@ -70,8 +70,8 @@ export function makePi(extension) {
   return new Proxy(pi, { get: (known, name) => (name in known ? known[name] : unknown(name)) });
 }
 
-// Later releases let extensions register more. What is registered that way is not seen here, and
-// must not keep an extension from loading.
+// Later releases let extensions register more. Such registrations have no effect here, and must not prevent an
+// extension from loading.
 const REGISTERS = /^(un)?register[A-Z]/;
 
 function unknown(name) {

@@ -1,4 +1,4 @@
-// Providers that extensions bring along.
+// Providers of extensions.
 
 import { home, later, now, requireFresh } from "pinion:api/bridge";
 import { describe } from "pinion:api/errors";
@@ -8,7 +8,7 @@ import { extensions } from "pinion:api/registry";
 const streams = new Map();
 const names = new Map();
 
-/** Throws what is wrong with a registration. */
+/** Throws if a registration is invalid. */
 function check(name, config) {
   if (config.streamSimple && !config.api) {
     throw new Error(`Provider ${name}: "api" is required when registering streamSimple.`);
@@ -28,7 +28,7 @@ function check(name, config) {
   }
 }
 
-/** Makes a provider known to the program, or throws what is wrong with it. */
+/** Registers a provider with the program, or throws the reason why it cannot. */
 export function registerProvider(name, config) {
   check(name, config);
   const { streamSimple, oauth, ...plain } = config;
@@ -39,17 +39,17 @@ export function registerProvider(name, config) {
   names.set(name, config.name ?? oauth?.name);
 }
 
-/** What an extension calls its provider. */
+/** Returns the name of a provider. */
 export const registeredName = (name) => names.get(name);
 
-/** Takes a provider back. */
+/** Removes a provider. */
 export function unregisterProvider(name) {
   streams.delete(name);
   names.delete(name);
   now(home, "unregisterProvider", name);
 }
 
-/** Registers what was asked for while loading; the problems, by extension. */
+/** Registers the providers that were requested during loading and returns the problems, by extension. */
 export function flushProviders() {
   const problems = [];
   for (const extension of extensions) {
@@ -66,7 +66,7 @@ export function flushProviders() {
 
 const controllers = new Map();
 
-/** Passes an event to the program, as soon as that has room for it. Reports whether the answer may continue. */
+/** Passes an event to the program as soon as it has room. Reports whether the answer may continue. */
 async function passOn(request, event) {
   for (;;) {
     const passed = now(home, "streamed", request, event);
@@ -75,7 +75,7 @@ async function passOn(request, event) {
   }
 }
 
-/** Answers a request: every event goes to the program as it comes. */
+/** Answers a request and passes every event to the program as it arrives. */
 export async function stream(request, name, model, context, options) {
   const answer = streams.get(name);
   if (!answer) throw new Error(`Provider ${name} is gone.`);
@@ -101,7 +101,7 @@ export async function stream(request, name, model, context, options) {
   }
 }
 
-// A stream may end with its result instead of an event that carries it.
+// A stream may end with its result instead of an event that contains it.
 async function finish(request, events) {
   if (typeof events.result !== "function") return;
   const nothing = new Promise((resolve) => setTimeout(resolve, 0));
@@ -109,7 +109,7 @@ async function finish(request, events) {
   if (message) await passOn(request, { type: "done", message });
 }
 
-/** Nobody waits for the answer any more. */
+/** Cancels an answer that is not awaited any more. */
 export function stopStream(request) {
   controllers.get(request)?.abort();
 }

@@ -1,11 +1,11 @@
-// What the extensions of this instance have registered.
+// The registrations of this instance's extensions.
 
 import { home, isBound, now } from "pinion:api/bridge";
 
 /** Every extension that was loaded, in load order. */
 export const extensions = [];
 
-/** A place for what one extension registers. */
+/** Creates the record of one extension's registrations. */
 export function newExtension(path, sourceInfo) {
   return {
     path,
@@ -34,12 +34,12 @@ export function addHandler(extension, event, handler) {
   if (isBound()) now(home, "listens", event);
 }
 
-/** Whether anyone listens to `event`. */
+/** Reports whether a handler of `event` exists. */
 export function hasHandlers(event) {
   return extensions.some((extension) => extension.handlers.has(event));
 }
 
-/** The tool of this name; of two extensions the first wins. */
+/** Returns the tool of this name; the first extension that registered it wins. */
 export function findTool(name) {
   for (const extension of extensions) {
     const tool = extension.tools.get(name);
@@ -48,7 +48,7 @@ export function findTool(name) {
   return undefined;
 }
 
-/** Every command under the name it is called by: names that clash get numbers. */
+/** Returns every command with the name it is called by: conflicting names get numbers. */
 export function namedCommands() {
   const counts = new Map();
   for (const extension of extensions) {
@@ -69,14 +69,14 @@ export function namedCommands() {
   return named;
 }
 
-// A command may carry the very name that the number would make.
+// Another command may already have the numbered name.
 function freeName(wanted, name, number, taken) {
   let called = wanted;
   for (let next = number; taken.has(called); next += 1) called = `${name}:${next}`;
   return called;
 }
 
-/** The commands as the program lists them. */
+/** Returns the commands in the form that the program lists. */
 export function commandList() {
   return namedCommands().map(({ called, extension, command }) => ({
     name: called,
@@ -87,7 +87,7 @@ export function commandList() {
   }));
 }
 
-/** A tool as the program knows it. */
+/** Describes a tool for the program. */
 export function toolCard(extension, tool) {
   return {
     name: String(tool.name),
@@ -103,7 +103,7 @@ export function toolCard(extension, tool) {
   };
 }
 
-/** What an extension registered, for people and for the program. */
+/** Returns the registrations of an extension, for people and for the program. */
 export function extensionCard(extension) {
   return {
     path: extension.path,

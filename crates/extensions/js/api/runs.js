@@ -4,13 +4,13 @@ import { now } from "pinion:api/bridge";
 
 const controllers = new Map();
 
-/** The signal that fires when the active run is aborted; `undefined` when there is none. */
+/** Returns the signal that fires when the active run is aborted; `undefined` without a run. */
 export function runSignal(seat) {
   const run = now(seat, "run");
   if (run === undefined || run === null) return undefined;
   let controller = controllers.get(run);
   if (!controller) {
-    // Only one run is active at a time, so whoever is here is over.
+    // Only one run is active at a time, so all older ones have ended.
     controllers.clear();
     controller = new AbortController();
     controllers.set(run, controller);
@@ -19,16 +19,16 @@ export function runSignal(seat) {
   return controller.signal;
 }
 
-/** The run was aborted. */
+/** Aborts the signal of a run. */
 export function abortRun(run) {
   controllers.get(run)?.abort();
 }
 
-// What is told about a run while it lasts; the last of it is told when the run may be over already.
+// The events of a run. The last of them may be delivered when the run has already ended.
 const OF_A_RUN = /^(agent|turn|message|tool_execution)_/;
 let telling = 0;
 
-/** Whether a handler is just being called for a run: then the run is not over, for that handler. */
+/** Reports whether a handler is being called for an event of a run; for that handler the run has not ended. */
 export function isTellingOfRun() {
   return telling > 0;
 }

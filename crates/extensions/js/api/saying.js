@@ -1,6 +1,6 @@
-// What extensions say: as themselves, or as the user would.
+// Messages that extensions send, as themselves or as the user.
 //
-// What starts a run does so a moment later, so that whoever said it answers its own caller first.
+// A message that starts a run is sent with a short delay, so that the sender returns to its own caller first.
 
 import { home, now } from "pinion:api/bridge";
 import { input } from "pinion:api/events";
@@ -9,10 +9,10 @@ import { extensions } from "pinion:api/registry";
 import { isTellingOfRun } from "pinion:api/runs";
 
 let count = 0;
-// Runs that extensions asked for and that have not begun.
+// Runs that extensions requested and that have not begun.
 let beginning = [];
 
-/** Says something as an extension. */
+/** Sends a message as the extension. */
 export function sendMessage(message, options) {
   const how = { ...options, duringRun: isTellingOfRun() };
   const send = () => now(home, "sendMessage", message, how);
@@ -26,7 +26,7 @@ export function sendMessage(message, options) {
   }
 }
 
-/** Says something as the user would; handlers of `input` hear it first. */
+/** Sends a message as the user; handlers of `input` see it first. */
 export function sendUserMessage(content, options) {
   const parts = typeof content === "string" ? [{ type: "text", text: content }] : content;
   const images = parts.filter((part) => part?.type === "image");
@@ -47,7 +47,7 @@ function say(heard, how) {
   const words = [{ type: "text", text: heard.text }, ...(heard.images ?? [])];
   const duringRun = how.duringRun || !now(home, "isIdle");
   const send = () => now(home, "sendUserMessage", words, { ...how, duringRun });
-  // The run waits for its own handlers: what they are refused is told before it goes on.
+  // The run waits for its own handlers, so a refusal must reach them before it continues.
   if (how.duringRun || (duringRun && how.deliverAs)) {
     send();
   } else {
@@ -55,10 +55,10 @@ function say(heard, how) {
   }
 }
 
-/** Whether a run is about to begin. */
+/** Reports whether a run is about to begin. */
 export const isBeginning = () => beginning.length > 0;
 
-/** Every run that was asked for has begun. */
+/** Resolves when every requested run has begun. */
 export const allBegun = () => Promise.all(beginning);
 
 function soon(event, act) {

@@ -2,7 +2,7 @@
 
 import { later, now } from "pinion:api/bridge";
 
-/** Reads the session of `seat`. */
+/** Returns the read-only view of the session of `seat`. */
 export function sessionView(seat) {
   const look = (what, ...values) => now(seat, "session", what, ...values);
   const view = {
@@ -29,7 +29,7 @@ export function sessionView(seat) {
   return view;
 }
 
-// Built here and not parsed: a conversation is a tree as deep as it is long.
+// Built here and not parsed, because the tree is as deep as the conversation is long.
 function tree(entries, labels) {
   const nodes = new Map();
   for (const entry of entries) {
@@ -46,7 +46,7 @@ function tree(entries, labels) {
   return roots;
 }
 
-/** Reads and writes a session that has just been made. */
+/** Returns the view of a new session, which can also be written. */
 export function writableSession(seat) {
   const append = (what, ...values) => now(seat, "append", what, ...values);
   return {

@@ -1,4 +1,4 @@
-// The theme: names of colours to escape sequences.
+// The theme: maps names of colours to escape sequences.
 
 import { home, now } from "pinion:api/bridge";
 import { palettes } from "pinion:api/palettes";
@@ -6,7 +6,7 @@ import { palettes } from "pinion:api/palettes";
 const CUBE = [0, 95, 135, 175, 215, 255];
 const GREYS = Array.from({ length: 24 }, (_, index) => 8 + 10 * index);
 const WEIGHTS = [0.299, 0.587, 0.114];
-// Anything more colourful than this looks wrong in grey.
+// The largest spread of a colour's channels that may be mapped to grey.
 const GREY_SPREAD = 10;
 
 function nearest(wanted, levels) {
@@ -47,7 +47,7 @@ function escapes(colours, mode, plane) {
   return new Map(Object.entries(colours).map(([name, hex]) => [name, escape(hex, mode, plane)]));
 }
 
-/** A theme as extensions know it. Without a terminal only colours are written. */
+/** A theme in the form that extensions use. Without a terminal only colours are written. */
 export class Theme {
   #colours;
   #backgrounds;

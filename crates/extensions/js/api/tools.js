@@ -1,4 +1,4 @@
-// Tools of extensions, from the side of who calls them.
+// Calls of tools that extensions registered.
 
 import { home, now } from "pinion:api/bridge";
 import { makeContext, newScope } from "pinion:api/context";
@@ -8,7 +8,7 @@ import { findTool } from "pinion:api/registry";
 
 const controllers = new Map();
 
-/** Runs one call; what the tool throws is an answer too. */
+/** Runs one call; an error that the tool throws is an answer too. */
 export async function runTool(work, name, callId, given) {
   const found = findTool(name);
   if (!found) return { error: `Tool ${name} not found` };
@@ -28,7 +28,7 @@ export async function runTool(work, name, callId, given) {
   }
 }
 
-/** Lets a tool bend what the model gave into what it expects. */
+/** Lets a tool convert the model's arguments to the form it expects. */
 export function prepareArguments(_work, name, given) {
   const found = findTool(name);
   try {
@@ -38,7 +38,7 @@ export function prepareArguments(_work, name, given) {
   }
 }
 
-/** The call is asked to end. */
+/** Requests the end of a call. */
 export function stopTool(work) {
   controllers.get(work)?.abort();
 }

@@ -1,4 +1,4 @@
-// What `ctx.ui` is: requests to the client, and nothing where there is none.
+// `ctx.ui`: requests to the client, or defaults without a client.
 
 import { home, now } from "pinion:api/bridge";
 import { ask } from "pinion:api/dialogs";
@@ -12,7 +12,7 @@ function tell(request) {
   now(home, "tell", request);
 }
 
-// Clients are promised text where text belongs, whatever an extension passes. What has no words is left out.
+// Clients expect text in certain members, so every value is converted to text. A value without a text form is left out.
 function text(given) {
   switch (typeof given) {
     case "string":
@@ -30,7 +30,7 @@ function text(given) {
 
 function wordsOf(given) {
   try {
-    // Errors, dates and the like say themselves what they are.
+    // Errors, dates and similar objects have their own text form.
     const plain = Array.isArray(given) || given.toString === Object.prototype.toString;
     const words = plain ? JSON.stringify(given) : String(given);
     return typeof words === "string" ? words : undefined;
@@ -45,7 +45,7 @@ const PLACEMENTS = ["aboveEditor", "belowEditor"];
 
 const nothing = () => undefined;
 
-// What no client of the protocol can show.
+// Functions of the interface that no client of the protocol can show.
 const unseen = {
   onTerminalInput: () => nothing,
   setWorkingMessage: nothing,
@@ -72,7 +72,7 @@ function withUnseen(members) {
   return Object.defineProperties(members, Object.getOwnPropertyDescriptors(unseen));
 }
 
-/** Where nobody can be asked: everything gives its default. */
+/** The interface without a client: every dialog resolves with its default. */
 export function silentUi() {
   return withUnseen({
     select: async () => undefined,
@@ -89,7 +89,7 @@ export function silentUi() {
   });
 }
 
-/** Asks and tells the client. */
+/** The interface with a client: sends questions and messages. */
 export function clientUi(scope) {
   const setEditorText = (words) => tell({ method: "set_editor_text", text: text(words) });
   return withUnseen({

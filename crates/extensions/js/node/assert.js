@@ -79,7 +79,7 @@ export function doesNotMatch(text, pattern, message) {
 	if (typeof text === "string" && pattern.test(text)) fail_(text, pattern, message ?? `The input was expected to not match the regular expression ${inspect(pattern)}. Input:\n\n${inspect(text)}\n`, "doesNotMatch", doesNotMatch);
 }
 
-/** Whether `error` is what was expected; throws if it is clearly not. */
+/** Reports whether `error` matches the expectation; throws if it clearly does not. */
 function expected_(error, wanted, message, operator) {
 	if (wanted === undefined) return;
 	if (typeof wanted === "string") return;

@@ -24,7 +24,7 @@ export const kStringMaxLength = 2 ** 29 - 24;
 export const constants = { MAX_LENGTH: kMaxLength, MAX_STRING_LENGTH: kStringMaxLength };
 export const INSPECT_MAX_BYTES = 50;
 
-/** The one spelling of an encoding; `undefined` if there is none. */
+/** Returns the normal name of an encoding; `undefined` if it is unknown. */
 export function normalizeEncoding(encoding) {
 	if (encoding === undefined || encoding === null || encoding === "" || encoding === "buffer") return "utf8";
 	return ENCODINGS[encoding] ?? ENCODINGS[String(encoding).toLowerCase()];
@@ -36,7 +36,7 @@ function known(encoding) {
 	return found;
 }
 
-/** The bytes of `text` as a plain Uint8Array. */
+/** Returns the bytes of `text` as a plain Uint8Array. */
 function encode(text, encoding) {
 	switch (known(encoding)) {
 		case "utf16le": {
@@ -204,7 +204,7 @@ export class Buffer extends Uint8Array {
 		const room = Math.min(length ?? Number.POSITIVE_INFINITY, this.length - offset);
 		if (bytes.length > room) {
 			let cut = room;
-			// No torn characters.
+			// Characters are not split.
 			if (known(encoding) === "utf8") while (cut > 0 && (bytes[cut] & 0xc0) === 0x80) cut--;
 			bytes = bytes.subarray(0, cut);
 		}

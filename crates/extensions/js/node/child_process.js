@@ -49,7 +49,7 @@ export class ChildProcess extends EventEmitter {
 		super();
 		Object.assign(this, { pid: undefined, stdin: null, stdout: null, stderr: null, stdio: [null, null, null], exitCode: null, signalCode: null, killed: false, connected: false, spawnfile: undefined, spawnargs: [] });
 	}
-	/** Starts it. A failure is told by an event, as that of a missing program is. */
+	/** Starts the child. A failure is reported by an event, like that of a missing program. */
 	_start({ file, words, settings, spec }) {
 		this.spawnfile = file;
 		this.spawnargs = [settings.argv0 ?? file, ...words];
@@ -79,7 +79,7 @@ export class ChildProcess extends EventEmitter {
 	_streams(make, stdio) {
 		this.stdio = stdio.map((kind, index) => (kind === "pipe" ? make(index) : null));
 		[this.stdin, this.stdout, this.stderr] = this.stdio;
-		// A child may end without reading what it is given; that is told by its end.
+		// A child may exit without reading its input; its exit is reported separately.
 		this.stdin?.on("error", () => {});
 	}
 	async #follow() {
@@ -90,12 +90,12 @@ export class ChildProcess extends EventEmitter {
 		this.exitCode = code ?? null;
 		this.signalCode = signalName(signal);
 		if (this.stdin && !this.stdin.destroyed) this.stdin.destroy();
-		// Outside the promise, so that what a listener throws is an uncaught error.
+		// Outside the promise, so that an error of a listener is an uncaught error.
 		setImmediate(() => {
 			try {
 				this.emit("exit", this.exitCode, this.signalCode);
 			} finally {
-				// Output that nobody listens to must not keep the child from being closed.
+				// Unread output must not prevent the `close` event.
 				for (const output of outputs) if (output.readableFlowing === null && !output._readableState.readableListening) output.resume();
 				this.#closed();
 			}
@@ -146,7 +146,7 @@ export function spawn(file, args, options) {
 	return child;
 }
 
-/** Gathers output up to a limit, as text or bytes. */
+/** Collects output up to a limit, as text or bytes. */
 function gather(stream, encoding, limit, overflow) {
 	const state = { chunks: [], size: 0 };
 	const asText = encoding && encoding !== "buffer" && Buffer.isEncoding(encoding);

@@ -1,4 +1,4 @@
-// node:dns: names are looked up as the system does it.
+// node:dns: lookups use the system's resolver.
 
 import { ops } from "pinion:ops";
 import { missing } from "pinion:node/internal_errors";

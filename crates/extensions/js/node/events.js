@@ -29,7 +29,7 @@ function add(emitter, name, listener, first) {
 		emitter._eventsCount++;
 		return emitter;
 	}
-	// A new list, so that an emit that is under way keeps its own.
+	// A new list, because an emit in progress iterates over the old one.
 	const longer = first ? [listener, ...list] : [...list, listener];
 	longer.warned = list.warned;
 	emitter._events[name] = longer;
@@ -217,7 +217,7 @@ export function once(emitter, name, options = {}) {
 	});
 }
 
-/** An endless iterator over the arguments of every event. */
+/** Returns an endless iterator over the arguments of every event. */
 export function on(emitter, name, options = {}) {
 	const { signal, close = [] } = options;
 	const ready = [];

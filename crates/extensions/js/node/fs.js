@@ -1,4 +1,4 @@
-// node:fs: everything by name. What others make is only passed on, so that the loader can go past this module.
+// node:fs: re-exports everything by name, so that the loader can import from the defining modules directly.
 
 import fs from "pinion:node/internal_fs_object";
 

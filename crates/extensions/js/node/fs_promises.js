@@ -304,7 +304,7 @@ export async function opendir(path, options) {
 	}
 }
 
-/** `opendir` is what a script has called, not what was done for it. */
+/** Makes an error name `opendir`, which the script called, instead of the operation behind it. */
 export function renamed(error) {
 	if (error.syscall === "scandir") {
 		error.message = error.message.replace(", scandir ", ", opendir ");

@@ -41,12 +41,12 @@ export class ServerResponse extends OutgoingMessage {
 	get _bodyless() {
 		return this.#request.method === "HEAD" || this.statusCode === 204 || this.statusCode === 304 || this.statusCode < 200;
 	}
-	/** Sends the head; `length` is that of the whole body, if it is known. */
+	/** Sends the head; `length` is the length of the whole body, if it is known. */
 	_sendHead(length) {
 		if (this.headersSent) return;
 		if (this.sendDate && !this.hasHeader("date")) this.setHeader("Date", new Date().toUTCString());
 		const told = this.hasHeader("content-length") || this.hasHeader("transfer-encoding") || this._bodyless;
-		// Without a length and without chunks, the end of the body is the end of the connection.
+		// Without a length and without chunks, the end of the connection ends the body.
 		if (!told && length === undefined && this.#request.httpVersion !== "1.1") this.#keep = false;
 		if (!this.hasHeader("connection")) this.setHeader("Connection", this.#keep ? "keep-alive" : "close");
 		else if (/close/i.test(String(this.getHeader("connection")))) this.#keep = false;
@@ -63,7 +63,7 @@ export class ServerResponse extends OutgoingMessage {
 		this.socket.write("HTTP/1.1 100 Continue\r\n\r\n");
 	}
 	_write(chunk, encoding, callback) {
-		// An end that is already known lets the length be told instead of chunks.
+		// If the end is already known, the length is sent and no chunks are needed.
 		const last = this._writableState.ending && this._writableState.queue.length === 0;
 		this._sendHead(last ? chunk.length : undefined);
 		if (this._bodyless || chunk.length === 0) return callback();
@@ -164,7 +164,7 @@ function serve(server, socket) {
 	};
 	socket.idle = true;
 	socket.on("data", onData);
-	// A client that says no more still gets its answers.
+	// A client that has ended its side still gets its answers.
 	socket.on("end", () => {
 		ended = true;
 		if (!busy) socket.end();
@@ -221,7 +221,7 @@ export class ClientRequest extends OutgoingMessage {
 	#abort = new AbortController();
 	#timer;
 	constructor(options, callback, protocol) {
-		// The end of what is sent is not the end of the request.
+		// The end of the request body is not the end of the exchange.
 		super({ autoDestroy: false });
 		this.protocol = options.protocol ?? protocol;
 		this.method = (options.method ?? "GET").toUpperCase();
@@ -328,7 +328,7 @@ export class ClientRequest extends OutgoingMessage {
 	flushHeaders() {}
 }
 
-/** `request` and `get` for one protocol. */
+/** Creates `request` and `get` for one protocol. */
 export function requester(protocol) {
 	const request = (target, options, callback) => {
 		if (typeof options === "function") [callback, options] = [options, undefined];

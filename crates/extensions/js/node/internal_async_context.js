@@ -1,7 +1,7 @@
 // The stores of AsyncLocalStorage.
 //
-// The engine does not tell what an awaited continuation belongs to. While exactly one asynchronous run of a
-// storage is pending, code after an await belongs to it; where several overlap, no store is better than a
+// The engine does not report the context of an awaited continuation. While exactly one asynchronous run of a storage is
+// pending, code after an await belongs to it; while several overlap, no store is returned, because it could be the
 // wrong one.
 
 let active = new Map();
@@ -42,7 +42,7 @@ export function leave(storage) {
 	storage.pending?.clear();
 }
 
-/** A function that runs `work` in the context of now. */
+/** Returns a function that runs `work` in the current context. */
 export function bound(work) {
 	const then = active;
 	return function (...args) {

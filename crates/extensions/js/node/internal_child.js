@@ -1,4 +1,4 @@
-// What all ways to start a child share: arguments, environment, descriptors.
+// Arguments, environment and descriptors of children, for all functions that start one.
 
 import { Buffer } from "pinion:node/buffer";
 import { coded, invalidArgType, unsupported } from "pinion:node/internal_errors";
@@ -7,7 +7,7 @@ import process from "pinion:node/process";
 
 const NAMED = { pipe: "pipe", overlapped: "pipe", ignore: "ignore", inherit: "inherit" };
 
-/** One of the three descriptors: "pipe", "ignore", or a number. Our own output is never given away. */
+/** Returns one of the three descriptors: "pipe", "ignore", or a number. Children never get pinion's standard output. */
 function descriptor(value, index) {
 	if (value === null || value === undefined) return "pipe";
 	if (typeof value === "string") {
@@ -28,7 +28,7 @@ export function stdioOf(stdio, fallback) {
 	return [0, 1, 2].map((index) => descriptor(list[index] ?? fallback, index));
 }
 
-/** Sorts out (file, args?, options?). */
+/** Normalises the arguments (file, args?, options?). */
 export function normalize(file, args, options) {
 	if (typeof file !== "string") throw invalidArgType("file", "string", file);
 	if (file === "") throw coded(TypeError, "ERR_INVALID_ARG_VALUE", "The argument 'file' cannot be empty. Received ''");
@@ -59,7 +59,7 @@ export function normalize(file, args, options) {
 	};
 }
 
-/** The failure of a child that did not start. */
+/** Returns the error of a child that did not start. */
 export function startError(error, call, file, words) {
 	const told = new Error(`${call} ${file} ${error.code ?? error.message}`);
 	return Object.assign(told, { errno: error.errno, code: error.code, syscall: `${call} ${file}`, path: file, spawnargs: words });

@@ -41,10 +41,10 @@ export function spawnSync(file, args, options) {
 	return run(file, args, options, "pipe").result;
 }
 
-/** Gives the output or throws what went wrong. */
+/** Returns the output or throws the failure. */
 function checked({ result }, settings, command) {
 	const piped = settings?.stdio === undefined || settings.stdio === "pipe";
-	// What a child complains about is shown, unless the caller takes care of it.
+	// The child's error output is shown, unless the caller handles it.
 	if (settings?.stdio === undefined && result.stderr?.length > 0) ops.process.writeError(typeof result.stderr === "string" ? Buffer.from(result.stderr) : result.stderr);
 	if (result.error) throw Object.assign(result.error, result, { error: undefined });
 	if (result.status !== 0) {

@@ -1,6 +1,6 @@
 // Deep equality, for util.isDeepStrictEqual and assert.
 
-/** Whether two values are alike in structure; `strict` also compares types and prototypes. */
+/** Compares two values by structure; `strict` also compares types and prototypes. */
 export function deepEqual(one, other, strict, pairs = new Map()) {
 	if (strict ? Object.is(one, other) : one == other || (one !== one && other !== other)) return true;
 	if (one === null || other === null || typeof one !== "object" || typeof other !== "object") return false;

@@ -1,4 +1,4 @@
-// Errors with the codes extensions look for.
+// Errors with the codes that extensions check.
 
 const described = (value) => {
 	if (value == null) return String(value);
@@ -9,7 +9,7 @@ const described = (value) => {
 	return `type ${typeof value} (${text})`;
 };
 
-/** An error of class `Base` with `code`, which its name shows. */
+/** Creates an error of class `Base` with `code`, which is part of its name. */
 export function coded(Base, code, message) {
 	const error = new Base(message);
 	Object.defineProperty(error, "name", { value: `${error.name} [${code}]`, configurable: true, writable: true, enumerable: false });
@@ -29,19 +29,19 @@ export function outOfRange(name, range, actual) {
 	return coded(RangeError, "ERR_OUT_OF_RANGE", `The value of "${name}" is out of range. It must be ${range}. Received ${String(actual)}`);
 }
 
-/** The error for what this host does not provide. */
+/** Creates the error for a feature that this host does not provide. */
 export function unsupported(module, member) {
 	return coded(Error, "ERR_METHOD_NOT_IMPLEMENTED", `${module}.${member} is not available to extensions in pinion`);
 }
 
-/** A function that says so when it is called. */
+/** Returns a function that throws this error when it is called. */
 export function missing(module, member) {
 	return function () {
 		throw unsupported(module, member);
 	};
 }
 
-/** A class that says so when it is constructed. */
+/** Returns a class that throws this error when it is constructed. */
 export function missingClass(module, member) {
 	const made = {
 		[member]: class {

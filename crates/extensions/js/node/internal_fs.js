@@ -1,9 +1,9 @@
-// What all of node:fs shares: arguments, flags, Stats and Dirent.
+// Arguments, flags, Stats and Dirent, for all of node:fs.
 
 import { coded, invalidArgType, outOfRange } from "pinion:node/internal_errors";
 import { lazy } from "pinion:runtime/lazy";
 
-/** `Buffer` is loaded by whoever needs bytes; most read and write text. */
+/** `Buffer` is loaded only when bytes are needed; most scripts read and write text. */
 export const buffers = () => lazy("node/buffer").Buffer;
 
 export const constants = {
@@ -40,7 +40,7 @@ export function modeOf(mode, fallback) {
 	return Number.parseInt(mode, 8);
 }
 
-/** A path given as text, bytes or URL. */
+/** Converts a path given as text, bytes or URL. */
 export function pathOf(path, name = "path") {
 	let text = path;
 	if (path instanceof Uint8Array) text = buffers().from(path.buffer, path.byteOffset, path.byteLength).toString();
@@ -61,7 +61,7 @@ export function fdOf(fd) {
 
 export const optionsOf = (options, defaults) => (typeof options === "string" ? { ...defaults, encoding: options } : { ...defaults, ...options });
 
-/** Bytes as the caller wants them. */
+/** Converts bytes to the form that the caller requested. */
 export function decoded(bytes, encoding) {
 	const buffer = buffers().from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 	return encoding && encoding !== "buffer" ? buffer.toString(encoding) : buffer;
@@ -69,7 +69,7 @@ export function decoded(bytes, encoding) {
 
 export const named = (name, encoding) => (encoding === "buffer" ? buffers().from(name) : encoding && encoding !== "utf8" && encoding !== "utf-8" ? buffers().from(name).toString(encoding) : name);
 
-/** What is to be written, as bytes. */
+/** Converts the content to be written to bytes. */
 export function bytesOf(data, encoding, name = "data") {
 	if (typeof data === "string") return buffers().from(data, encoding === "buffer" ? "utf8" : encoding ?? "utf8");
 	if (data instanceof Uint8Array) return data;
@@ -155,7 +155,7 @@ export class Dirent {
 	}
 }
 
-/** The entries of a directory from `<kind digit><name>`. */
+/** Parses the entries of a directory from `<kind digit><name>`. */
 export function entriesOf(list, directory, options) {
 	return list.map((entry) => {
 		const name = named(entry.slice(1), options?.encoding);
@@ -165,7 +165,7 @@ export function entriesOf(list, directory, options) {
 
 export const joined = (directory, name) => (directory.endsWith("/") ? directory + name : `${directory}/${name}`);
 
-/** `rm` of a directory without `recursive` has an error of its own. */
+/** Returns the special error for `rm` of a directory without `recursive`. */
 export function removalError(error, path) {
 	if (error.code !== "EISDIR") return error;
 	const told = coded(Error, "ERR_FS_EISDIR", `Path is a directory: rm returned EISDIR (is a directory) ${path}`);

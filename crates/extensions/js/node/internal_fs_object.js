@@ -1,5 +1,5 @@
-// What `node:fs` gives out as a whole: the calls that answer at once and those that call back. Promises,
-// streams and watchers are loaded when they are first used.
+// The default export of `node:fs`: the synchronous and the callback functions. Promises, streams and watchers are
+// loaded when they are first used.
 
 import { ops } from "pinion:ops";
 import { invalidArgType } from "pinion:node/internal_errors";
@@ -12,7 +12,7 @@ const promises = () => lazy("node/fs_promises").default;
 const streams = () => lazy("node/internal_fs_streams");
 const watching = () => lazy("node/internal_fs_watch");
 
-/** Calls back with what a promise gives. Errors of the callback are nobody's rejection. */
+/** Calls back with the result of a promise. An error of the callback does not become a rejection of the promise. */
 function settle(promise, callback, spread) {
 	promise.then(
 		(value) => setImmediate(() => (spread ? spread(value) : value === undefined ? callback(null) : callback(null, value))),

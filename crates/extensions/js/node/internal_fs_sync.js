@@ -1,4 +1,4 @@
-// The calls of node:fs that answer at once.
+// The synchronous functions of node:fs.
 
 import { ops } from "pinion:ops";
 import { buffers, bytesOf, copyError, decoded, entriesOf, fdOf, flagsOf, joined, modeOf, named, optionsOf, pathOf, removalError, secondsOf, statsOf } from "pinion:node/internal_fs";
@@ -23,7 +23,7 @@ export const fdatasyncSync = (fd) => fs.fdatasync(fdOf(fd));
 export const ftruncateSync = (fd, length = 0) => fs.ftruncate(fdOf(fd), length ?? 0);
 export const truncateSync = (path, length = 0) => (typeof path === "number" ? ftruncateSync(path, length) : fs.truncate(pathOf(path), length ?? 0));
 
-/** Offset, length and position of a read, however they were given. */
+/** Returns offset, length and position of a read from any form of the arguments. */
 export function readArguments(target, offset, length, position) {
 	if (offset !== null && typeof offset === "object") ({ offset = 0, length, position = null } = offset);
 	offset ??= 0;
@@ -37,7 +37,7 @@ export function readSync(fd, target, ...rest) {
 	new Uint8Array(target.buffer, target.byteOffset, target.byteLength).set(bytes, offset);
 	return bytes.length;
 }
-/** What to write and where, from the two ways to say it. */
+/** Returns the content and the position of a write from either form of the arguments. */
 export function writeArguments(data, first, second, third) {
 	if (typeof data === "string") return { bytes: buffers().from(data, typeof second === "string" ? second : "utf8"), position: typeof first === "number" ? first : -1 };
 	let [offset, length, position] = [first, second, third];
@@ -124,7 +124,7 @@ export const copyFileSync = (from, to, mode = 0) => fs.copyFile(pathOf(from, "sr
 export const linkSync = (from, to) => fs.link(pathOf(from, "existingPath"), pathOf(to, "newPath"));
 export const symlinkSync = (target, path) => fs.symlink(pathOf(target, "target"), pathOf(path));
 export const readlinkSync = (path, options) => named(fs.readlink(pathOf(path)), optionsOf(options).encoding);
-/** The same failure, as the walk over the parts of the path tells it. */
+/** Converts a failure of `realpath` to that of the part of the path that fails. */
 export function walkedError(error, path) {
 	if (error.syscall !== "realpath") return error;
 	let at = "";

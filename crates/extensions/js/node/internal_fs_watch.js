@@ -1,4 +1,4 @@
-// fs.watch through inotify, and fs.watchFile by looking again and again.
+// fs.watch through inotify, and fs.watchFile by polling.
 
 import { ops } from "pinion:ops";
 import { Buffer } from "pinion:node/buffer";

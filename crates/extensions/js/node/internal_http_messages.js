@@ -1,4 +1,4 @@
-// Messages of HTTP/1.1: heads, bodies, and the objects that stand for them.
+// HTTP/1.1 messages: heads, bodies, and the objects for them.
 
 import { Buffer } from "pinion:node/buffer";
 import { coded } from "pinion:node/internal_errors";
@@ -8,7 +8,7 @@ import { Writable } from "pinion:node/internal_writable";
 export const STATUS_CODES = { 100: "Continue", 101: "Switching Protocols", 102: "Processing", 103: "Early Hints", 200: "OK", 201: "Created", 202: "Accepted", 203: "Non-Authoritative Information", 204: "No Content", 205: "Reset Content", 206: "Partial Content", 207: "Multi-Status", 208: "Already Reported", 226: "IM Used", 300: "Multiple Choices", 301: "Moved Permanently", 302: "Found", 303: "See Other", 304: "Not Modified", 305: "Use Proxy", 307: "Temporary Redirect", 308: "Permanent Redirect", 400: "Bad Request", 401: "Unauthorized", 402: "Payment Required", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed", 406: "Not Acceptable", 407: "Proxy Authentication Required", 408: "Request Timeout", 409: "Conflict", 410: "Gone", 411: "Length Required", 412: "Precondition Failed", 413: "Payload Too Large", 414: "URI Too Long", 415: "Unsupported Media Type", 416: "Range Not Satisfiable", 417: "Expectation Failed", 418: "I'm a Teapot", 421: "Misdirected Request", 422: "Unprocessable Entity", 423: "Locked", 424: "Failed Dependency", 425: "Too Early", 426: "Upgrade Required", 428: "Precondition Required", 429: "Too Many Requests", 431: "Request Header Fields Too Large", 451: "Unavailable For Legal Reasons", 500: "Internal Server Error", 501: "Not Implemented", 502: "Bad Gateway", 503: "Service Unavailable", 504: "Gateway Timeout", 505: "HTTP Version Not Supported", 506: "Variant Also Negotiates", 507: "Insufficient Storage", 508: "Loop Detected", 509: "Bandwidth Limit Exceeded", 510: "Not Extended", 511: "Network Authentication Required" };
 export const METHODS = ["ACL", "BIND", "CHECKOUT", "CONNECT", "COPY", "DELETE", "GET", "HEAD", "LINK", "LOCK", "M-SEARCH", "MERGE", "MKACTIVITY", "MKCALENDAR", "MKCOL", "MOVE", "NOTIFY", "OPTIONS", "PATCH", "POST", "PROPFIND", "PROPPATCH", "PURGE", "PUT", "QUERY", "REBIND", "REPORT", "SEARCH", "SOURCE", "SUBSCRIBE", "TRACE", "UNBIND", "UNLINK", "UNLOCK", "UNSUBSCRIBE"];
 
-// Of these the first counts; all others are joined.
+// Of these headers the first value counts; the values of all others are joined.
 const SINGLE = new Set(["age", "authorization", "content-length", "content-type", "etag", "expires", "from", "host", "if-modified-since", "if-unmodified-since", "last-modified", "location", "max-forwards", "proxy-authorization", "referer", "retry-after", "server", "user-agent"]);
 
 export function headersOf(raw) {
@@ -38,7 +38,7 @@ export class IncomingMessage extends Readable {
 	}
 }
 
-/** Names and values of headers, kept as they were written. */
+/** Names and values of headers, stored as they were written. */
 export class OutgoingMessage extends Writable {
 	#headers = new Map();
 	headersSent = false;
@@ -74,7 +74,7 @@ export class OutgoingMessage extends Writable {
 		if (this.headersSent) throw coded(Error, "ERR_HTTP_HEADERS_SENT", "Cannot remove headers after they are sent to the client");
 		this.#headers.delete(name.toLowerCase());
 	}
-	/** Lines for the wire. */
+	/** Returns the lines for the wire. */
 	_headerLines() {
 		return [...this.#headers.values()].flatMap(([name, value]) => [value].flat().map((one) => `${name}: ${one}\r\n`)).join("");
 	}
@@ -83,7 +83,7 @@ export class OutgoingMessage extends Writable {
 	}
 }
 
-/** Splits what arrives into heads and bodies. Calls `onHead(lines)`, which says how the body is told. */
+/** Splits the input into heads and bodies. Calls `onHead(lines)`, which returns how the end of the body is found. */
 export class Parser {
 	#held = Buffer.alloc(0);
 	#mode = "head";
@@ -165,7 +165,7 @@ export class Parser {
 		this.#mode = "head";
 		this.onEnd();
 	}
-	/** What came after a head that asked for another protocol. */
+	/** Returns the bytes after a head that requested another protocol. */
 	rest() {
 		return this.#held;
 	}

@@ -94,7 +94,7 @@ export function describeError(error) {
 	const head = error.message ? `${name}: ${error.message}` : String(name);
 	const stack = typeof error.stack === "string" ? error.stack : "";
 	if (stack === "") return `[${head}]`;
-	// The engine's stack has no first line of its own.
+	// The engine's stack does not start with the message.
 	return stack.startsWith(name) || stack.includes(head) ? stack.trimEnd() : `${head}\n${stack.trimEnd()}`;
 }
 
@@ -204,7 +204,7 @@ function property(value, key, state, level, list) {
 
 const width = (text) => text.replace(/\x1b\[[0-9;]*m/g, "").length;
 
-/** Long lists of short things go in columns. */
+/** Arranges long lists of short items in columns. */
 function grouped(parts, value, state) {
 	const more = value.length > state.settings.maxArrayLength ? parts.pop() : undefined;
 	const lengths = parts.map((part) => width(part) + 2);
@@ -247,7 +247,7 @@ function arrange(parts, open, close, state, list) {
 	return `${open}${pad}${parts.join(`,${pad}`)}\n${" ".repeat(state.indent)}${close}`;
 }
 
-/** How many levels of braces the deepest part has. */
+/** Returns the depth of the nesting of braces. */
 function nested(parts) {
 	let most = 0;
 	for (const part of parts) {

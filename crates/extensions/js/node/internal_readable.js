@@ -24,7 +24,7 @@ export function Stream(options) {
 Object.setPrototypeOf(Stream.prototype, EventEmitter.prototype);
 Object.setPrototypeOf(Stream, EventEmitter);
 
-/** Ends a stream for good: `_destroy`, then `error` if there is one, then `close`. */
+/** Ends a stream permanently: `_destroy`, then `error` if there is one, then `close`. */
 export function destroy(error, callback) {
 	const reading = this._readableState;
 	const writing = this._writableState;
@@ -62,7 +62,7 @@ export function destroy(error, callback) {
 			finish(thrown);
 		}
 	};
-	// A stream that is still being constructed is let finish that first.
+	// A stream that is still being constructed finishes that first.
 	if (states.some((state) => state.constructing)) this.once("pinion:constructed", run);
 	else run();
 	return this;
@@ -234,7 +234,7 @@ function endSoon(stream) {
 	});
 }
 
-/** Asks for more if there is room. */
+/** Requests more data if there is room. */
 export function fill(stream) {
 	const state = stream._readableState;
 	if (state.reading || state.ended || state.destroyed || state.errored || state.constructing) return;

@@ -1,4 +1,4 @@
-// What a Readable can do like an array, and how one is made of what can be iterated.
+// The array-like methods of Readable, and the creation of a Readable from an iterable.
 
 import { coded, invalidArgType } from "pinion:node/internal_errors";
 import { Readable, define } from "pinion:node/internal_readable";
@@ -111,7 +111,7 @@ async function* iterate(stream, { destroyOnReturn = true }) {
 	}
 }
 
-/** A stream over what can be iterated. */
+/** Creates a stream over an iterable. */
 Readable.from = function (source, options) {
 	if (source === null || source === undefined) throw invalidArgType("iterable", "Iterable", source);
 	const whole = typeof source === "string" || source instanceof Uint8Array;

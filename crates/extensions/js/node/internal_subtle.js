@@ -13,7 +13,7 @@ const hashOf = (algorithm) => {
 	if (!found) throw unknown(nameOf(algorithm));
 	return found;
 };
-// A copy: what a caller changes later must not change the result.
+// A copy, because later changes by the caller must not change the result.
 const bytes = (data) => (ArrayBuffer.isView(data) ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength).slice() : new Uint8Array(data).slice());
 const bufferOf = (array) => array.buffer.slice(array.byteOffset, array.byteOffset + array.byteLength);
 

@@ -25,7 +25,7 @@ export const isIPv6 = (text) => {
 export const isIP = (text) => (isIPv4(text) ? 4 : isIPv6(text) ? 6 : 0);
 const family = (address) => (address.includes(":") ? "IPv6" : "IPv4");
 
-/** Names the failure as the caller knows it: `connect ECONNREFUSED 127.0.0.1:1`. */
+/** Converts a failure to the caller's form: `connect ECONNREFUSED 127.0.0.1:1`. */
 function connectionError(error, call, address, port) {
 	const target = port === undefined ? address : `${address}:${port}`;
 	const unknown = error.code === "EIO";
@@ -35,7 +35,7 @@ function connectionError(error, call, address, port) {
 	return Object.assign(told, unknown ? { hostname: address } : port === undefined ? { path: address, address } : { address, port });
 }
 
-/** Sorts out (options), (port, host), (path). */
+/** Normalises the arguments (options), (port, host), (path). */
 function normalize(args) {
 	const list = [...args];
 	const callback = typeof list.at(-1) === "function" ? list.pop() : undefined;
@@ -54,7 +54,7 @@ export class Socket extends Duplex {
 		Object.assign(this, { connecting: false, bytesRead: 0, bytesWritten: 0, remoteAddress: undefined, remotePort: undefined, localAddress: undefined, localPort: undefined });
 		if (options.signal) options.signal.addEventListener("abort", () => this.destroy(options.signal.reason), { once: true });
 	}
-	/** Takes over a connection that was made. */
+	/** Takes over an established connection. */
 	_attach(json) {
 		const [id, local, remote] = JSON.parse(json);
 		this.#id = id;
@@ -192,7 +192,7 @@ export class Server extends EventEmitter {
 		const { path } = options;
 		const name = options.host ?? "::";
 		const port = Number(options.port ?? 0);
-		// Where there is no IPv6, all of IPv4 is meant.
+		// Without IPv6, the server listens on all IPv4 addresses.
 		const open = () => (options.host === undefined ? native.listen(name, port).catch((error) => (error.code === "EADDRINUSE" ? Promise.reject(error) : native.listen("0.0.0.0", port))) : native.listen(name, port));
 		(path === undefined ? open() : native.listenPath(path)).then(
 			(json) => {

@@ -20,7 +20,7 @@ function collapse(parts, absolute) {
 	return kept;
 }
 
-/** What both flavours share, given how a path begins and what separates it. */
+/** Creates the functions of both flavours, from the root syntax and the separator. */
 function flavour({ sep, delimiter, split, rootOf, isAbsolute, cwd, same }) {
 	const strip = (path) => {
 		const root = rootOf(path);
@@ -81,7 +81,7 @@ function flavour({ sep, delimiter, split, rootOf, isAbsolute, cwd, same }) {
 			if (text(path) === "") return ".";
 			const { root, body, at } = cut(path);
 			if (at < root.length) return root || ".";
-			// Two slashes in front are kept, as they always were.
+			// Two leading slashes are preserved.
 			if (at === 1 && sep === "/" && body.startsWith("//")) return "//";
 			let end = at;
 			while (end > root.length && split.test(body[end - 1])) end--;
@@ -123,7 +123,7 @@ function flavour({ sep, delimiter, split, rootOf, isAbsolute, cwd, same }) {
 	return self;
 }
 
-/** A regular expression for a glob with `*`, `**`, `?`, `[]` and `{}`. */
+/** Converts a glob with `*`, `**`, `?`, `[]` and `{}` to a regular expression. */
 export function globToRegExp(pattern) {
 	let source = "";
 	for (let i = 0; i < pattern.length; i++) {

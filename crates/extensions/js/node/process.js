@@ -9,12 +9,12 @@ import { lazy } from "pinion:runtime/lazy";
 const native = ops.process;
 const buffers = () => lazy("node/buffer").Buffer;
 const ARCHITECTURES = { x86_64: "x64", aarch64: "arm64", x86: "ia32", arm: "arm", riscv64: "riscv64", powerpc64: "ppc64", s390x: "s390x" };
-// The release whose interfaces these modules follow.
+// The Node release whose interfaces these modules follow.
 const VERSION = "v22.12.0";
 
 const text = (name) => (typeof name === "symbol" ? undefined : String(name));
 
-/** Reads and writes go to the environment that children get. */
+/** Reads and writes change the environment that children get. */
 const env = new Proxy(Object.create(Object.prototype), {
 	get: (target, name) => (typeof name === "symbol" ? target[name] : native.variable(name) ?? (name in Object.prototype ? target[name] : undefined)),
 	set(_target, name, value) {
@@ -38,7 +38,7 @@ const env = new Proxy(Object.create(Object.prototype), {
 	},
 });
 
-/** Descriptor 1 carries the protocol, so both outputs are the error output. */
+/** Descriptor 1 carries the protocol, so both outputs write to standard error. */
 function output(fd) {
 	let stream;
 	return () => {
@@ -54,7 +54,7 @@ function output(fd) {
 		});
 		const write = stream.write;
 		stream.write = function (chunk, encoding, callback) {
-			// At once, so that nothing is lost if the program ends now.
+			// Written immediately, so that nothing is lost if the program ends now.
 			if (this._writableState.queue.length > 0 || this._writableState.ending) return write.call(this, chunk, encoding, callback);
 			if (typeof encoding === "function") [callback, encoding] = [encoding, undefined];
 			if (typeof chunk !== "string" && !(chunk instanceof Uint8Array)) throw coded(TypeError, "ERR_INVALID_ARG_TYPE", `The "chunk" argument must be of type string or an instance of Buffer or Uint8Array. Received ${chunk === null ? "null" : typeof chunk}`);
@@ -70,7 +70,7 @@ function output(fd) {
 
 let input;
 const stdin = () => {
-	// Our input is the client's; extensions find it at its end.
+	// Standard input belongs to the client; extensions see it as ended.
 	input ??= Object.assign(new (lazy("node/internal_readable").Readable)({ read() { this.push(null); } }), { fd: 0, isTTY: false, setRawMode() { return this; }, ref() { return this; }, unref() { return this; } });
 	return input;
 };
@@ -107,12 +107,12 @@ function Process() {
 Process.prototype = Object.create(EventEmitter.prototype, { constructor: { value: Process, configurable: true, writable: true }, [Symbol.toStringTag]: { value: "process", configurable: true } });
 Object.defineProperty(Process, "name", { value: "process" });
 
-/** Asks the program to end, and lets nothing of the script run until it has. */
+/** Requests the end of the program, and blocks the script until it has ended. */
 function leave(code) {
 	ops.core.exit(code);
 	for (;;) {
 		native.pause();
-		// The engine notices that it is to stop once in ten thousand steps.
+		// The engine checks for its end once in ten thousand steps.
 		for (let i = 0; i < 10000; i++);
 	}
 }
@@ -127,8 +127,8 @@ Object.assign(process, {
 	arch: ARCHITECTURES[native.arch] ?? native.arch,
 	platform: native.system === "macos" ? "darwin" : native.system,
 	release: { name: "node", lts: "Jod" },
-	// The second word is where a compiled pi has its script; no such file exists, so who wants to run us
-	// again runs the program itself.
+	// The second argument is the script path of a compiled pi. No such file exists, so an extension that starts the same
+	// program again runs pinion itself.
 	argv: [native.program, "/$bunfs/root/pi", ...native.arguments],
 	argv0: native.program,
 	execArgv: [],
@@ -222,7 +222,7 @@ Object.assign(process, {
 process.assert = (value, message) => {
 	if (!value) throw new Error(message ?? "assertion error");
 };
-// Who listens for errors that nobody caught takes care of them.
+// A listener for uncaught errors handles them.
 const wanted = () => process.listenerCount("uncaughtException") + process.listenerCount("unhandledRejection") > 0;
 const handler = (error, kind) => {
 	if (process.listenerCount(kind) === 0) return false;

@@ -1,4 +1,4 @@
-// node:sqlite: importable, so that code which may not need it loads; what is used says that it is not here.
+// node:sqlite: importable, so that code that may not need it loads; every use throws an error.
 
 import { missing, missingClass } from "pinion:node/internal_errors";
 

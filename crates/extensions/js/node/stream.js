@@ -182,6 +182,6 @@ export const _isUint8Array = (value) => value instanceof Uint8Array;
 export const _uint8ArrayToBuffer = (value) => Buffer.from(value.buffer, value.byteOffset, value.byteLength);
 
 Object.assign(Stream, { Stream, Readable, Writable, Duplex, Transform, PassThrough, pipeline, finished, promises, addAbortSignal, compose, isReadable, isErrored, isDisturbed, isDestroyed, destroy, getDefaultHighWaterMark, setDefaultHighWaterMark, _isUint8Array, _uint8ArrayToBuffer });
-// The base class pipes as the old streams did.
+// The base class pipes like the streams of old Node releases.
 Stream.prototype.pipe ??= Readable.prototype.pipe;
 export default Stream;

@@ -1,9 +1,9 @@
-// node:string_decoder: text from pieces of bytes, without torn characters.
+// node:string_decoder: decodes text from pieces of bytes without splitting characters.
 
 import { Buffer, normalizeEncoding } from "pinion:node/buffer";
 import { coded } from "pinion:node/internal_errors";
 
-/** How many bytes at the end of `bytes` begin a UTF-8 character that is not complete. */
+/** Returns the number of bytes at the end of `bytes` that begin an incomplete UTF-8 character. */
 function openBytes(bytes) {
 	for (let back = 1; back <= Math.min(3, bytes.length); back++) {
 		const byte = bytes[bytes.length - back];
@@ -30,7 +30,7 @@ StringDecoder.prototype.write = function (chunk) {
 	else if (this.encoding === "utf16le") {
 		open = bytes.length % 2;
 		const last = bytes.length - open - 1;
-		// The first half of a pair waits for the second.
+		// The first half of a surrogate pair waits for the second.
 		if (last >= 1 && bytes[last] >= 0xd8 && bytes[last] <= 0xdb) open += 2;
 	} else if (this.encoding.startsWith("base64")) open = bytes.length % 3;
 	const end = bytes.length - open;

@@ -1,4 +1,4 @@
-// node:tty: nothing here is a terminal.
+// node:tty: no stream is a terminal.
 
 import { missingClass } from "pinion:node/internal_errors";
 

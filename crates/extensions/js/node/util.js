@@ -136,7 +136,7 @@ export const transferableAbortSignal = (signal) => signal;
 export const MIMEType = missing("util", "MIMEType");
 export const MIMEParams = missing("util", "MIMEParams");
 
-/** The variables of an environment file. */
+/** Parses the variables of an environment file. */
 export function parseEnv(content) {
 	const found = {};
 	const line = /^\s*(?:export\s+)?([\w.-]+)\s*=[ \t]*("(?:[^"\\]|\\.)*"|'[^']*'|`[^`]*`|[^#\r\n]*)/gm;

@@ -4,7 +4,7 @@ import { Buffer } from "pinion:node/buffer";
 import { missing } from "pinion:node/internal_errors";
 import process from "pinion:node/process";
 
-// What JSON cannot say is tagged; the format is ours and read by nobody else.
+// Values that JSON cannot represent are tagged; the format is private to pinion.
 const TAG = "$pinion";
 const written = (value, seen = []) => {
 	if (value === undefined) return { [TAG]: "undefined" };

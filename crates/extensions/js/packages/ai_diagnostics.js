@@ -1,4 +1,4 @@
-// Small helpers around answers: broken JSON, prompts that are too long, notes on failures.
+// Helpers around answers: incomplete JSON, prompts that are too long, diagnostics of failures.
 
 import { ops } from "pinion:ops";
 
@@ -12,7 +12,7 @@ export function parseJsonWithRepair(text) {
   }
 }
 
-/** Whatever can be read of JSON that is still being written; an object in any case. */
+/** Parses the readable part of JSON that is still being written; always returns an object. */
 export function parseStreamingJson(text) {
   if (!text || text.trim() === "") return {};
   try { return parseJsonWithRepair(text); } catch { return JSON.parse(ops.llm.parsePartial(text)) ?? {}; }
@@ -30,7 +30,7 @@ const RATE = /^(throttling error|service unavailable):|rate limit|too many reque
 
 export const getOverflowPatterns = () => [...OVERFLOW];
 
-/** How full the window must be for an answer of nothing to mean that the prompt was cut. */
+/** Share of the context window beyond which an empty answer means that the prompt was truncated. */
 const FILLED = 0.99;
 
 export function isContextOverflow(message, contextWindow) {
@@ -67,7 +67,7 @@ export function registerSessionResourceCleanup(cleanup) {
   cleanups.add(cleanup);
   return () => cleanups.delete(cleanup);
 }
-/** Everyone is asked, whoever fails; the failures come together at the end. */
+/** Runs all cleanups, even if some fail, and throws the failures together at the end. */
 export function cleanupSessionResources(sessionId) {
   const failures = [];
   for (const cleanup of cleanups) {

@@ -1,6 +1,6 @@
 // The stream of events of one answer, and its final result.
 
-/** Events pushed on one side, read on the other; the event that completes it also gives the result. */
+/** A queue of events from a writer to a reader; the event that completes it also sets the result. */
 export class EventStream {
   #isComplete;
   #extractResult;
@@ -76,7 +76,7 @@ export const noUsage = () => ({
   cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 },
 });
 
-/** The empty answer of a model. */
+/** Creates the empty answer of a model. */
 export const emptyAnswer = (model) => ({
   role: "assistant", content: [], api: model.api, provider: model.provider, model: model.id,
   usage: noUsage(), stopReason: "stop", timestamp: Date.now(),

@@ -1,4 +1,4 @@
-// A provider for tests: it answers with what it was given, in order.
+// A provider for tests: it answers with given responses, in order.
 
 import { AssistantMessageEventStream, failWith, noUsage } from "pinion:packages/ai_events";
 import { registerApiProvider, unregisterApiProviders } from "pinion:packages/ai_stream";
@@ -62,7 +62,7 @@ async function play(stream, message, { tokenSize, tokensPerSecond, signal }) {
   stream.push(failed ? { type: "error", reason, error: message } : { type: "done", reason, message });
 }
 
-/** Registers the provider under an api of its own. */
+/** Registers the provider under its own api. */
 export function registerFauxProvider(options = {}) {
   const api = options.api ?? `faux:${Date.now()}:${Math.random().toString(36).slice(2, 12)}`;
   const provider = options.provider ?? "faux";

@@ -1,4 +1,4 @@
-// Models by name, what they cost and how hard they think.
+// Models by name, their prices and their thinking levels.
 
 import { ops } from "pinion:ops";
 
@@ -11,13 +11,13 @@ export function getModel(provider, id) {
 export const getModels = (provider) => JSON.parse(ops.llm.models(String(provider)));
 export const getProviders = () => JSON.parse(ops.llm.providers());
 
-/** The rates for a prompt of this length: some models cost more when it is long. */
+/** Returns the prices for a prompt of this length: some models have higher prices for long prompts. */
 function ratesFor({ cost }, prompt) {
   const tiers = (cost.tiers ?? []).filter((tier) => prompt > tier.inputTokensAbove);
   return tiers.sort((left, right) => right.inputTokensAbove - left.inputTokensAbove)[0] ?? cost;
 }
 
-/** Sets the cost of `usage` by the rates of `model`, and returns it. */
+/** Sets the cost of `usage` by the prices of `model`, and returns it. */
 export function calculateCost(model, usage) {
   const rates = ratesFor(model, usage.input + usage.cacheRead + usage.cacheWrite);
   for (const kind of ["input", "output", "cacheRead", "cacheWrite"]) {

@@ -2,7 +2,7 @@
 
 import { Unsafe } from "pinion:packages/typebox_types";
 
-/** A string out of a fixed set, in the form every provider understands. */
+/** Creates the schema of a string out of a fixed set, in the form that every provider accepts. */
 export function StringEnum(values, options) {
   const schema = { type: "string", enum: values };
   if (options?.description) schema.description = options.description;

@@ -1,4 +1,4 @@
-// Asking models: who answers for which api, and the bridge to the program's own providers.
+// Requests to models: the handler of each api, and the bridge to the program's own providers.
 
 import { ops } from "pinion:ops";
 import { AssistantMessageEventStream, emptyAnswer, failWith } from "pinion:packages/ai_events";
@@ -8,7 +8,7 @@ const NATIVE_APIS = [
   "openai-codex-responses", "google-generative-ai", "google-vertex", "bedrock-converse-stream", "offline",
 ];
 
-/** The level a provider's own options ask for. */
+/** Returns the thinking level in a provider's own options. */
 function reasoningOf(options) {
   if (options.reasoning !== undefined) return options.reasoning;
   if (options.reasoningEffort !== undefined) return options.reasoningEffort;
@@ -37,7 +37,7 @@ function requestOf(model, context, options) {
 
 const WORDS = { text: "text", thinking: "thinking", toolCall: "toolcall" };
 
-/** Turns the program's events into the ones extensions know, around one growing message. */
+/** Converts the program's events to those of pi, around one partial message. */
 class Answer {
   constructor(model, stream) {
     this.stream = stream;
@@ -96,7 +96,7 @@ class Answer {
   }
 }
 
-/** Shows a script what is exchanged; what it makes of the body, if it makes anything. */
+/** Shows the exchange to a script; returns the changed body, if the script changed it. */
 async function shown(event, model, { onPayload, onResponse }) {
   if (event.type === "response") {
     await onResponse({ status: event.status, headers: event.headers }, model);
@@ -126,7 +126,7 @@ async function drive(model, context, options, stream) {
   }
 }
 
-/** Asks through the program's own providers. */
+/** Sends a request through the program's own providers. */
 export function nativeStream(model, context, options = {}) {
   const stream = new AssistantMessageEventStream();
   drive(model, context, options, stream).then(
@@ -139,7 +139,7 @@ export function nativeStream(model, context, options = {}) {
 const providers = new Map();
 const builtIn = (api) => ({ api, stream: nativeStream, streamSimple: nativeStream });
 
-/** Whoever answers must be asked in its own api. */
+/** Wraps a handler so that it throws for a model of another api. */
 function checked(api, answer) {
   return (model, context, options) => {
     if (model.api !== api) throw new Error(`Mismatched api: ${model.api} expected ${api}`);
@@ -169,7 +169,7 @@ registerBuiltInApiProviders();
 function answering(model) {
   const provider = getApiProvider(model.api);
   if (provider) return provider;
-  // An extension may have brought it along; the program then knows a model that speaks it.
+  // An extension may have registered a provider of this api; then the program has a model of it.
   if (JSON.parse(ops.llm.allModels()).some(({ api }) => api === model.api)) return builtIn(model.api);
   throw new Error(`No API provider registered for api: ${model.api}`);
 }
@@ -196,7 +196,7 @@ export const streamSimpleOpenAICompletions = (model, context, options) => native
 export const streamOpenAIResponses = (model, context, options) => nativeStream(model, context, options);
 export const streamSimpleOpenAIResponses = (model, context, options) => nativeStream(model, context, options);
 
-/** Requests to Bedrock then go through the functions of `module`. */
+/** Sends requests to Bedrock through the functions of `module`. */
 export function setBedrockProviderModule(module) {
   registerApiProvider({ api: "bedrock-converse-stream", stream: module.streamBedrock, streamSimple: module.streamSimpleBedrock });
 }

@@ -1,4 +1,4 @@
-// Arguments of tool calls: bent into shape, checked, and told apart in words for the model.
+// Arguments of tool calls: converted, checked, and reported in messages for the model.
 
 import { errorsOf, isValid } from "pinion:packages/schema_check";
 import { coerce, convert } from "pinion:packages/schema_convert";
@@ -10,7 +10,7 @@ function subject({ keyword, instancePath, params }) {
   return path ? `${path}.${params.requiredProperties[0]}` : params.requiredProperties[0];
 }
 
-/** The arguments as the tool takes them; throws the text that tells the model what is wrong. */
+/** Returns the arguments in the form that the tool accepts; throws a message for the model. */
 export function validateToolArguments(tool, toolCall) {
   const schema = tool.parameters;
   const copy = toolCall.arguments === undefined ? undefined : JSON.parse(JSON.stringify(toolCall.arguments));

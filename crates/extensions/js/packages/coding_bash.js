@@ -1,9 +1,9 @@
-// The bash tool over somebody else's way to run commands, and our own way for them to use.
+// The bash tool with an extension's way to run commands, and pinion's own way for extensions to use.
 
 import { ops } from "pinion:ops";
 import { DEFAULT_MAX_BYTES, formatSize, size, truncateTail } from "pinion:packages/coding_text";
 
-/** The output of a command: its end in memory, all of it in a file once it is long. */
+/** The output of a command: its end in memory, all of it in a file if it is long. */
 class Output {
   #decoder = new TextDecoder();
   #tail = "";
@@ -35,7 +35,7 @@ class Output {
     this.#tail = this.#tail.slice(cut);
   }
 
-  /** The end as a model sees it, with the totals of everything. */
+  /** Returns the end in the form for a model, with the totals of everything. */
   shown() {
     const tail = truncateTail(this.#tail);
     const truncation = { ...tail, truncated: tail.truncated || this.file !== undefined, totalLines: tail.totalLines + this.#dropped.lines, totalBytes: tail.totalBytes + this.#dropped.bytes };
@@ -55,14 +55,14 @@ function notice({ truncation, details, lastLine }) {
 }
 
 const UPDATE_INTERVAL = 100;
-/** Bytes as Node's own kind, where there is one. */
+/** Converts bytes to a Buffer if `Buffer` exists. */
 export function bufferOf(bytes) {
   try { return globalThis.Buffer.from(bytes); } catch { return Uint8Array.from(bytes); }
 }
 
 const textOf = (error) => (error instanceof Error ? error.message : String(error));
 
-/** Runs a command through `operations.exec`; its end, or a throw, becomes what our own tool would say. */
+/** Runs a command through `operations.exec`; its end, or an error, becomes the output of the built-in tool. */
 async function through(operations, { command, cwd, env }, { timeout }, signal, onUpdate) {
   const output = new Output();
   let last = 0;
@@ -91,7 +91,7 @@ async function through(operations, { command, cwd, env }, { timeout }, signal, o
   return { content: [{ type: "text", text }], details: shown.details };
 }
 
-/** The bash tool when an extension has a say in how commands are run. */
+/** Creates the bash tool for an extension that changes how commands run. */
 export function bashWith(cwd, options, native) {
   const { operations, spawnHook, commandPrefix } = options;
   return async (toolCallId, params, signal, onUpdate) => {
@@ -107,7 +107,7 @@ export function bashWith(cwd, options, native) {
   };
 }
 
-/** Our own way to run commands. */
+/** Creates the built-in operations for commands. */
 export function createLocalBashOperations(options = {}) {
   return {
     async exec(command, cwd, { onData, signal, timeout, env } = {}) {
@@ -139,7 +139,7 @@ export function getShellConfig(customShellPath) {
   return { shell: ops.tools.shellPath(customShellPath ?? ""), args: ["-c"] };
 }
 
-/** Hands text to the clipboard of the desktop, if there is one. */
+/** Copies text to the clipboard of the desktop, if there is one. */
 export async function copyToClipboard(text) {
   const command = 'printf %s "$PINION_CLIPBOARD" | { pbcopy || wl-copy || xclip -selection clipboard || xsel --clipboard --input || clip.exe; } 2>/dev/null';
   const { exitCode } = await createLocalBashOperations().exec(command, ops.tools.workingDirectory(), { env: { PINION_CLIPBOARD: text }, timeout: 5 });

@@ -1,4 +1,4 @@
-// How much of a conversation there is, where it may be cut, and summaries of the rest.
+// The size of a conversation, the points where it may be cut, and summaries of the rest.
 
 import { completeSimple } from "pinion:packages/ai_stream";
 import { convertToLlm, serializeConversation } from "pinion:packages/coding_messages";
@@ -37,7 +37,7 @@ export function estimateTokens(message) {
   return Math.ceil(size / CHARACTERS_PER_TOKEN);
 }
 
-/** What an entry says in the conversation, if it says anything. */
+/** Returns the message of an entry in the conversation, if it has one. */
 export function messageOf(entry) {
   switch (entry.type) {
     case "message": return entry.message;
@@ -50,7 +50,7 @@ export function messageOf(entry) {
 
 const beginsTurn = (entry) => entry.type === "branch_summary" || entry.type === "custom_message"
   || (entry.type === "message" && ["user", "bashExecution"].includes(entry.message.role));
-/** A tool result must stay with the call it answers. */
+/** Reports whether the conversation may be cut before an entry: a tool result must stay with its call. */
 const mayBeFirst = (entry) => beginsTurn(entry) || (entry.type === "message" && entry.message.role !== "toolResult");
 
 export function findTurnStartIndex(entries, entryIndex, startIndex) {
@@ -58,7 +58,7 @@ export function findTurnStartIndex(entries, entryIndex, startIndex) {
   return -1;
 }
 
-/** The first entry to keep so that about `keepRecentTokens` stay. */
+/** Finds the first entry to retain so that about `keepRecentTokens` stay. */
 export function findCutPoint(entries, startIndex, endIndex, keepRecentTokens) {
   let first = -1;
   for (let at = startIndex; at < endIndex && first < 0; at += 1) if (mayBeFirst(entries[at])) first = at;
@@ -131,7 +131,7 @@ export async function compact(preparation, model, apiKey, headers, customInstruc
   return { summary: summary + fileNotes(details), firstKeptEntryId, tokensBefore, details };
 }
 
-/** What is left behind when the session goes from one entry to another. */
+/** Returns the entries that are left behind when the session moves from one entry to another. */
 export function collectEntriesForBranchSummary(session, oldLeafId, targetId) {
   if (!oldLeafId) return { entries: [], commonAncestorId: null };
   const old = session.getBranch(oldLeafId);

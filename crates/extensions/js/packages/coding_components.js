@@ -1,11 +1,11 @@
-// The components of the chat on a terminal. Here nobody sees them: they can be made, extended and
-// asked for lines, and they do nothing by themselves.
+// The components of the chat on a terminal. They are never drawn here: they can be created, extended and asked for
+// lines, and do nothing by themselves.
 
 import { CancellableLoader, Container, Loader, Text } from "pinion:packages/tui_components";
 import { Editor } from "pinion:packages/tui_input";
 import { padded, wrapTextWithAnsi } from "pinion:packages/tui_text";
 
-/** A container that keeps what it was made with and takes any call its kind has. */
+/** A container that stores its constructor arguments and accepts every method of its kind. */
 const inert = (name, members = []) => {
   const made = { [name]: class extends Container {
     constructor(...given) {
@@ -51,7 +51,7 @@ export class DynamicBorder {
   render(width) { return [this.#colour("─".repeat(Math.max(1, width)))]; }
 }
 
-/** A loader between two lines, with a signal that fires when the user gives up. */
+/** A loader between two lines, with a signal that fires when the user cancels. */
 export class BorderedLoader extends Container {
   #loader; #controller = new AbortController();
   constructor(tui, theme, message, options = {}) {
@@ -72,7 +72,7 @@ export class BorderedLoader extends Container {
   dispose() { if (this.#loader.dispose) this.#loader.dispose(); else this.#loader.stop(); }
 }
 
-/** The editor that extensions put in the place of the program's own. */
+/** The editor with which extensions replace the program's own. */
 export class CustomEditor extends Editor {
   onEscape; onCtrlD; onPasteImage; onExtensionShortcut;
   actionHandlers = new Map();
@@ -91,7 +91,7 @@ export class CustomEditor extends Editor {
   }
 }
 
-/** The last lines of a text as they would appear at some width. */
+/** Returns the last lines of a text as they appear at a given width. */
 export function truncateToVisualLines(text, maxVisualLines, width, paddingX = 0) {
   if (!text) return { visualLines: [], skippedCount: 0 };
   const left = " ".repeat(paddingX);

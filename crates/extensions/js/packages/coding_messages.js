@@ -1,4 +1,4 @@
-// Messages on their way to a model, and a conversation as text.
+// Conversion of messages for a model, and of a conversation to text.
 
 function describeBash({ command, output, cancelled, exitCode, truncated, fullOutputPath }) {
   let text = `Ran \`${command}\`\n${output ? `\`\`\`\n${output}\n\`\`\`` : "(no output)"}`;
@@ -21,7 +21,7 @@ const CONVERSIONS = {
   branchSummary: ({ summary, timestamp }) => said(summarised("This is a summary of a branch of the conversation that was left and returned from:", summary), timestamp),
 };
 
-/** The messages a model can be sent; others become user messages or are left out. */
+/** Returns the messages that a model accepts; others become user messages or are left out. */
 export const convertToLlm = (messages) => messages.map((message) => CONVERSIONS[message.role]?.(message)).filter((message) => message !== undefined);
 
 const RESULT_LIMIT = 2000;
@@ -32,7 +32,7 @@ function shortened(text) {
 }
 const calledWith = ({ name, arguments: members }) => `${name}(${Object.entries(members ?? {}).map(([key, value]) => `${key}=${JSON.stringify(value)}`).join(", ")})`;
 
-/** The messages as text: one paragraph each, images left out. */
+/** Returns the messages as text: one paragraph each, without images. */
 export function serializeConversation(messages) {
   const parts = [];
   const add = (who, text) => { if (text) parts.push(`[${who}]: ${text}`); };
@@ -59,7 +59,7 @@ export const isFindToolResult = isTool("find");
 export const isLsToolResult = isTool("ls");
 export const isToolCallEventType = (toolName, event) => event.toolName === toolName;
 
-/** Channels by name; a listener that fails disturbs nobody. */
+/** Channels by name; a listener that fails does not affect the others. */
 export function createEventBus() {
   const listeners = new Map();
   return {

@@ -1,5 +1,5 @@
-// The file tools over somebody else's files: an extension fetches and stores, the program decides
-// what is shown and what is changed.
+// The file tools over an extension's files: the extension reads and writes, and the program computes what is shown and
+// changed.
 
 import { ops } from "pinion:ops";
 import { bufferOf } from "pinion:packages/coding_bash";
@@ -66,7 +66,7 @@ export function editWith(cwd, { operations }) {
   };
 }
 
-/** Lines as our own tools list them, with notes on what was left out. */
+/** Formats lines like the built-in tools, with notes about omitted ones. */
 function listing(lines, notes) {
   const shown = truncateHead(lines.join("\n"), NO_LINE_LIMIT);
   const details = {};
@@ -109,7 +109,7 @@ export function findWith(cwd, { operations }) {
   };
 }
 
-/** The search itself is ours in any case; the extension only says what there is to search. */
+/** The program always searches; the extension only reports whether the path exists. */
 export function grepWith(cwd, { operations }, native) {
   return async (toolCallId, params, signal, onUpdate) => {
     const path = ops.tools.resolve(params.path || ".", cwd);

@@ -1,4 +1,4 @@
-// Session files: read, followed through their tree, and written by extensions that keep their own.
+// Session files: reading them, walking their tree, and writing them for extensions that store their own.
 
 import { ops } from "pinion:ops";
 import { messageOf } from "pinion:packages/coding_compaction";
@@ -16,7 +16,7 @@ export function parseSessionEntries(content) {
 
 const shortId = (taken) => { for (;;) { const id = ops.tools.uuid().replaceAll("-", "").slice(-8); if (!taken.has(id)) return id; } };
 
-/** Brings entries of older files into the form of today, in place. */
+/** Migrates entries of older files to the current form, in place. */
 export function migrateSessionEntries(entries) {
   const [header] = entries;
   const version = header?.version ?? 1;
@@ -46,7 +46,7 @@ function pathTo(leafId, byId) {
   return path;
 }
 
-/** The conversation at a leaf: the last one if none is named, nothing for `null`. */
+/** Returns the conversation at a leaf: the last one if none is named, nothing for `null`. */
 export function buildSessionContext(entries, leafId, byId = new Map(entries.map((entry) => [entry.id, entry]))) {
   const leaf = leafId === undefined ? entries.at(-1)?.id : leafId;
   const path = leaf === null ? [] : pathTo(byId.has(leaf) ? leaf : entries.at(-1)?.id, byId);
@@ -136,7 +136,7 @@ export class SessionManager {
     ops.tools.writeText(this.#file, this.#entries.map((entry) => `${JSON.stringify(entry)}\n`).join(""));
     this.#written = true;
   }
-  /** A session is written once a model has answered in it; until then it leaves nothing behind. */
+  /** A session is written once a model has answered in it; until then no file exists. */
   _persist(entry) {
     if (!this.#persist) return;
     if (this.#written) ops.tools.appendText(this.#file, `${JSON.stringify(entry)}\n`);

@@ -1,4 +1,4 @@
-// Settings and credentials as extensions look at them. Changes are written to the same files.
+// Settings and credentials as extensions see them. Changes are written to the same files.
 
 import { displayName } from "pinion:packages/provider_names";
 import { ops } from "pinion:ops";
@@ -16,7 +16,7 @@ function merged(below, above) {
   return result;
 }
 
-/** Name of the getter or setter, the place in the settings, what holds without one. */
+/** Name of the getter or setter, path in the settings, default value. */
 const PLAIN = [
   ["LastChangelogVersion", "lastChangelogVersion"], ["DefaultProvider", "defaultProvider"], ["DefaultModel", "defaultModel"],
   ["SteeringMode", "steeringMode", "one-at-a-time"], ["FollowUpMode", "followUpMode", "one-at-a-time"], ["Theme", "theme"],
@@ -75,7 +75,7 @@ export class SettingsManager {
     }
   }
   get #all() { return merged(merged(this.#global, this.#project), this.#overrides); }
-  /** What is set at a place such as `retry.enabled`. */
+  /** Returns the setting at a path such as `retry.enabled`. */
   value(place, otherwise) { return place.split(".").reduce((at, name) => at?.[name], this.#all) ?? otherwise; }
   change(place, value, scope = "global") {
     this.#store(scope, (settings) => {
@@ -162,7 +162,7 @@ export class AuthStorage {
   getOAuthProviders() { return []; }
 }
 
-/** The models there are; keys come from the program. */
+/** The registry of models; keys come from the program. */
 export class ModelRegistry {
   constructor(authStorage) { this.authStorage = authStorage; }
   static create(authStorage) { return new ModelRegistry(authStorage); }

@@ -46,7 +46,7 @@ export function loadSkillsFromDir({ dir, source }) {
   return { skills: skillsBelow(dir, source, diagnostics, true), diagnostics };
 }
 
-/** The skills of the user, of the project and of further places; the first of a name wins. */
+/** Returns the skills of the user, of the project and of further directories; the first of a name wins. */
 export function loadSkills({ cwd = ops.tools.workingDirectory(), agentDir = ops.tools.agentDirectory(), skillPaths = [], includeDefaults = true } = {}) {
   const places = includeDefaults ? [[`${agentDir}/skills`, "user"], [`${cwd}/.pi/skills`, "project"]] : [];
   const diagnostics = [];
@@ -71,7 +71,7 @@ export function loadSkills({ cwd = ops.tools.workingDirectory(), agentDir = ops.
 
 const escaped = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;").replaceAll("'", "&apos;");
 
-/** The skills as the system prompt lists them. */
+/** Formats the skills for the system prompt. */
 export function formatSkillsForPrompt(skills) {
   const listed = skills.filter(({ disableModelInvocation }) => !disableModelInvocation);
   if (listed.length === 0) return "";
@@ -82,7 +82,7 @@ export function formatSkillsForPrompt(skills) {
   return `\n\nSkills are instructions for particular tasks. When a task fits a description, read the file at its location first.\nPaths in a skill are relative to the directory of its file; use absolute paths in tool calls.\n\n<available_skills>\n${lines.join("\n")}\n</available_skills>`;
 }
 
-/** AGENTS.md or CLAUDE.md of the user and of every directory from the root to the working directory. */
+/** Returns AGENTS.md or CLAUDE.md of the user and of every directory from the root to the working directory. */
 export function loadProjectContextFiles({ cwd = ops.tools.workingDirectory(), agentDir = ops.tools.agentDirectory() } = {}) {
   const parts = cwd.split("/").filter((part) => part !== "");
   const directories = [agentDir, "/", ...parts.map((_, at) => `/${parts.slice(0, at + 1).join("/")}`)];

@@ -1,4 +1,4 @@
-// Cutting what is too long for a model, and the headers of Markdown files.
+// Truncation of text that is too long for a model, and the frontmatter of Markdown files.
 
 import { ops } from "pinion:ops";
 
@@ -6,7 +6,7 @@ export const DEFAULT_MAX_LINES = 2000;
 export const DEFAULT_MAX_BYTES = 50 * 1024;
 const MAX_LINE_LENGTH = 500;
 
-/** The length of a text in UTF-8. */
+/** Returns the length of a text in UTF-8. */
 export const size = (text) => ops.display.byteLength(text);
 
 export function formatSize(bytes) {
@@ -14,7 +14,7 @@ export function formatSize(bytes) {
   return bytes < 1024 * 1024 ? `${(bytes / 1024).toFixed(1)}KB` : `${(bytes / (1024 * 1024)).toFixed(1)}MB`;
 }
 
-/** Keeps whole lines in the order given until a limit is reached. */
+/** Takes whole lines in the given order until a limit is reached. */
 function keep(lines, maxLines, maxBytes) {
   const kept = [];
   let bytes = 0;
@@ -43,7 +43,7 @@ function limitsOf(content, options) {
   return { totals, maxLines, maxBytes, fits: totals.totalLines <= maxLines && totals.totalBytes <= maxBytes };
 }
 
-/** Keeps the beginning. */
+/** Truncates a text to its beginning. */
 export function truncateHead(content, options = {}) {
   const limits = limitsOf(content, options);
   if (limits.fits) return result(content, limits, {});
@@ -52,7 +52,7 @@ export function truncateHead(content, options = {}) {
   return result(kept.join("\n"), limits, { truncated: true, truncatedBy: by, outputLines: kept.length, firstLineExceedsLimit: nothing });
 }
 
-/** Keeps the end; of a last line that is too long, its end. */
+/** Truncates a text to its end; a last line that is too long is cut at its start. */
 export function truncateTail(content, options = {}) {
   const limits = limitsOf(content, options);
   if (limits.fits) return result(content, limits, {});

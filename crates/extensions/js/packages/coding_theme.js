@@ -1,9 +1,9 @@
-// Colours for lists, Markdown and code, by the theme of the program.
+// Colours for lists, Markdown and code, from the theme of the program.
 
 import { lazy } from "pinion:runtime/lazy";
 import { getKeybindings } from "pinion:packages/tui_keys";
 
-// Looked up when it is needed: the theme belongs to the session, and not every script has one.
+// Looked up on use: the theme belongs to the session, and not every script has one.
 const active = () => lazy("api/theme").activeTheme();
 const plain = { fg: (_colour, text) => text, bg: (_colour, text) => text, bold: (text) => text, italic: (text) => text, underline: (text) => text, strikethrough: (text) => text };
 function theme() {
@@ -19,7 +19,7 @@ const escape = (value, mode, plane) => {
   return `\x1b[${plane}8;5;${16 + 36 * red + 6 * green + blue}m`;
 };
 
-/** A theme made by an extension from its own colours. */
+/** A theme that an extension creates from its own colours. */
 export class Theme {
   #fg; #bg; #mode;
   constructor(fgColors, bgColors, mode, options = {}) {
@@ -49,7 +49,7 @@ export class Theme {
   getBashModeBorderColor() { return (text) => this.fg("bashMode", text); }
 }
 
-/** The theme is chosen by the program. */
+/** Does nothing, because the program chooses the theme. */
 export function initTheme() {}
 
 const colour = (name) => (text) => theme().fg(name, text);
@@ -73,7 +73,7 @@ export const getSettingsListTheme = () => ({
 const KEYWORDS = /^(?:abstract|as|async|await|break|case|catch|class|const|continue|def|default|delete|do|elif|else|end|enum|export|extends|false|finally|fn|for|from|func|function|if|impl|implements|import|in|instanceof|interface|let|loop|match|mod|mut|new|nil|None|null|of|package|pass|private|pub|public|return|self|static|struct|super|switch|this|throw|trait|true|True|False|try|type|typeof|undefined|use|var|void|where|while|with|yield)$/;
 const TOKENS = /(\/\/.*|#(?![!\w]*\[).*|--\s.*)|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`)|(\b\d[\w.]*\b)|([A-Za-z_]\w*)/g;
 
-/** Code with comments, texts, numbers and keywords coloured; enough to read it by. */
+/** Highlights comments, strings, numbers and keywords of code. */
 export function highlightCode(code, language) {
   if (!language) return code.split("\n").map((line) => theme().fg("mdCodeBlock", line));
   return code.split("\n").map((line) => line.replace(TOKENS, (token, comment, text, number, word) => {

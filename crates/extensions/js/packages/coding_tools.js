@@ -1,5 +1,4 @@
-// The built-in tools as extensions make them: the program's own, unless an extension brings the
-// operations they stand on.
+// The built-in tools as extensions create them: the program's own, unless an extension passes its own operations.
 
 import { ops } from "pinion:ops";
 import { bashWith } from "pinion:packages/coding_bash";
@@ -15,7 +14,7 @@ const CARDS = {
   ls: { snippet: "List what is in a directory" },
 };
 
-/** Runs one of the program's tools; progress goes to `onUpdate`. */
+/** Runs one of the program's tools; progress is passed to `onUpdate`. */
 export async function runNative(name, cwd, settings, toolCallId, params, signal, onUpdate) {
   const id = ops.tools.start(JSON.stringify({ name, cwd, settings, callId: toolCallId, arguments: params }));
   const cancel = () => ops.tools.cancel(id);
@@ -67,7 +66,7 @@ function listOfEdits({ properties: { path, oldText, newText } }) {
   return { type: "object", required: ["path", "edits"], properties: { path, edits } };
 }
 
-/** A list of edits may also come as text, or as a single replacement. */
+/** Normalises edits: a list may also arrive as text, or as a single replacement. */
 function prepareEdit(given) {
   if (given === null || typeof given !== "object") return given;
   const { oldText, newText, ...rest } = given;
@@ -104,7 +103,7 @@ export const createCodingTools = several(["read", "bash", "edit", "write"]);
 export const createReadOnlyTools = several(["read", "grep", "find", "ls"]);
 export const createAllTools = (cwd, options = {}) => Object.fromEntries(Object.keys(CARDS).map((name) => [name, tool(name, cwd, options[name])]));
 
-/** Ready-made tools of older releases: they work in the directory the program was started in. */
+/** Ready-made tools of older releases: they work in the directory in which the program was started. */
 const lazily = (name) => {
   let made;
   const get = () => (made ??= tool(name, ops.tools.workingDirectory()));
@@ -120,7 +119,7 @@ export const lsTool = lazily("ls");
 export const codingTools = [readTool, bashTool, editTool, writeTool];
 export const readOnlyTools = [readTool, grepTool, findTool, lsTool];
 
-/** Runs `work` when nobody else changes the file at `path`, the program's own tools included. */
+/** Runs `work` while no other tool, including the program's own, changes the file at `path`. */
 export async function withFileMutationQueue(path, work) {
   const id = await ops.tools.lock(path);
   try { return await work(); } finally { ops.tools.unlock(id); }

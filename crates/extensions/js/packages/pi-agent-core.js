@@ -8,7 +8,7 @@ import { validateToolArguments } from "pinion:packages/ai_validation";
 const failed = (text) => ({ content: [{ type: "text", text }], details: {} });
 const words = (error) => (error instanceof Error ? error.message : String(error));
 
-/** One answer of the model, told as it grows. */
+/** Requests one answer of the model and reports it while it is streamed. */
 async function answer(context, config, emit, signal, streamFn) {
   const { model, convertToLlm, transformContext, getApiKey, ...options } = config;
   const given = transformContext ? await transformContext(context.messages, signal) : context.messages;
@@ -31,7 +31,7 @@ async function answer(context, config, emit, signal, streamFn) {
   return message;
 }
 
-/** Runs one call: checked before, checked after, and never a throw. */
+/** Runs one call with checks before and after it. Never throws. */
 async function run(toolCall, assistantMessage, context, config, emit, signal) {
   const { id: toolCallId, name: toolName } = toolCall;
   const finish = (result, isError) => ({ toolCall, result, isError });

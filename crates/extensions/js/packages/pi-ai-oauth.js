@@ -1,5 +1,5 @@
-// `pi-ai/oauth`: providers that are opened by a login. Extensions may bring their own; the built-in
-// logins belong to the program, and asking for one here says so.
+// `pi-ai/oauth`: providers that use a login. Extensions may register their own; the built-in logins belong to the
+// program, and using one here throws.
 
 import { absent, allAbsent } from "pinion:packages/absent";
 
@@ -52,7 +52,7 @@ export async function getOAuthApiKey(id, credentials) {
   return { newCredentials: found, apiKey: provider.getApiKey(found) };
 }
 
-/** The host name of an address or of a host name; null if it is neither. */
+/** Returns the host name of a URL or of a host name; null if it is neither. */
 export function normalizeDomain(text) {
   const host = /^(?:https?:\/\/)?([a-z0-9.-]+\.[a-z]{2,}|localhost)(?::\d+)?(?:\/.*)?$/i.exec(text.trim())?.[1];
   return host === undefined ? null : host.toLowerCase();

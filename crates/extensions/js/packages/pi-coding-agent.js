@@ -1,4 +1,4 @@
-// `pi-coding-agent`: the tools of the program, and what extensions need around them.
+// `pi-coding-agent`: the tools of the program, and helpers around them.
 
 import { ops } from "pinion:ops";
 import { allAbsent } from "pinion:packages/absent";
@@ -33,7 +33,7 @@ export {
   rawKeyHint, renderDiff,
 } from "pinion:packages/coding_theme";
 
-/** The release whose extension interface this is. */
+/** The pi release whose extension interface this is. */
 export const VERSION = "0.73.1";
 export const CONFIG_DIR_NAME = ".pi";
 export const APP_NAME = "pi";
@@ -47,7 +47,7 @@ export const getPromptsDir = () => `${getAgentDir()}/prompts`;
 export const getBinDir = () => `${getAgentDir()}/bin`;
 export const getToolsDir = () => `${getAgentDir()}/tools`;
 
-/** The stored credential of a provider, as it is on disk. */
+/** Returns the stored credential of a provider, as it is on disk. */
 export function readStoredCredential(provider) {
   try { return JSON.parse(ops.tools.readText(getAuthPath()) ?? "{}")[provider]; } catch { return undefined; }
 }

@@ -1,4 +1,4 @@
-// `pi-tui`: what draws on a terminal. Without one, components still turn themselves into lines.
+// `pi-tui`: drawing on a terminal. Without one, components still produce their lines.
 
 export { Box, CURSOR_MARKER, CancellableLoader, Container, Loader, Spacer, Text, TruncatedText, isFocusable } from "pinion:packages/tui_components";
 export { SelectList, SettingsList } from "pinion:packages/tui_lists";

@@ -1,4 +1,4 @@
-// What providers are called where people read it.
+// The display names of providers.
 
 import { getOAuthProvider } from "pinion:packages/pi-ai-oauth";
 
@@ -34,7 +34,7 @@ const NAMES = {
   "xiaomi-token-plan-sgp": "Xiaomi MiMo Token Plan (Singapore)",
 };
 
-/** The name of a provider, or what it is known by. */
+/** Returns the display name of a provider, or its id. */
 export function displayName(provider) {
   const known = Object.hasOwn(NAMES, provider) ? NAMES[provider] : undefined;
   return getOAuthProvider(provider)?.name ?? known ?? provider;

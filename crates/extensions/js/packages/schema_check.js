@@ -1,11 +1,11 @@
-// A JSON Schema checker that tells everything it finds, keyword by keyword.
+// A JSON Schema checker that reports all findings, keyword by keyword.
 //
-// Which findings come first, and their words, are those that models and extensions know from
-// TypeBox: what a tool's arguments do wrong is told to the model in exactly these lines.
+// The order and the words of the findings are those of TypeBox: the model receives exactly these lines about the
+// arguments of a tool.
 
 import { FormatRegistry, TypeRegistry } from "pinion:packages/schema_registry";
 
-/** More findings than this are not collected. */
+/** The most findings that are collected. */
 export const MAX_ERRORS = 8;
 
 const MAX_DEPTH = 256;
@@ -15,7 +15,7 @@ const own = (object, name) => Object.prototype.hasOwnProperty.call(object, name)
 const count = (text) => { let length = 0; for (const _ of text) length += 1; return length; };
 const quoted = (names) => names.join(", ");
 
-/** Whether two values have the same JSON. */
+/** Compares the JSON of two values. */
 export function same(left, right) {
   if (Object.is(left, right) || left === right) return true;
   if (left === null || right === null || typeof left !== "object" || typeof right !== "object") return false;
@@ -45,7 +45,7 @@ const TYPES = {
 };
 
 const regularExpressions = new Map();
-/** A pattern as a regular expression; one that cannot be read matches everything. */
+/** Converts a pattern to a regular expression; an invalid one matches everything. */
 export function expression(pattern) {
   let found = regularExpressions.get(pattern);
   if (found === undefined) {
@@ -72,13 +72,13 @@ class Checker {
     this.depth = 0;
   }
 
-  /** Notes a finding; always false, so that it can be returned. */
+  /** Records a finding; returns false, so that the result can be returned. */
   report(keyword, schemaPath, instancePath, params, message) {
     if (this.errors.length < this.limit) this.errors.push({ keyword, schemaPath, instancePath, params, message });
     return false;
   }
 
-  /** Checks without keeping what is found. */
+  /** Checks without recording findings. */
   passes(schema, value) {
     const quiet = new Checker(this.root, this.context, 1);
     quiet.depth = this.depth;
@@ -270,7 +270,7 @@ class Checker {
     return good;
   }
 
-  /** The properties that some part of the schema has looked at. */
+  /** Returns the properties that some part of the schema has evaluated. */
   evaluated(schema, value, known) {
     if (!isObject(schema)) return known;
     const patterns = Object.keys(schema.patternProperties ?? {}).map(expression);
@@ -298,7 +298,7 @@ class Checker {
   }
 }
 
-/** The schema inside `root` that calls itself `$id`. */
+/** Returns the schema inside `root` with the `$id`. */
 function named(root, id, depth = 0) {
   if (root === null || typeof root !== "object" || depth > 32) return undefined;
   if (root.$id === id || root.$anchor === id.replace(/^#/, "")) return root;
@@ -309,15 +309,15 @@ function named(root, id, depth = 0) {
   return undefined;
 }
 
-/** Everything wrong with `value`, up to a limit. */
+/** Returns the findings about `value`, up to a limit. */
 export function errorsOf(schema, value, context = {}, limit = MAX_ERRORS) {
   const checker = new Checker(schema, context, limit);
   checker.check(schema, value, "#", "");
   return checker.errors;
 }
 
-/** Whether `value` is what `schema` describes. */
+/** Reports whether `value` matches `schema`. */
 export const isValid = (schema, value, context = {}) => new Checker(schema, context, 1).check(schema, value, "#", "");
 
-/** The schema a reference inside `root` stands for. */
+/** Returns the schema that a reference inside `root` points to. */
 export const resolveReference = (root, reference, context = {}) => new Checker(root, context, 1).resolve(reference);

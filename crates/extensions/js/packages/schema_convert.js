@@ -1,7 +1,7 @@
-// Bending values into the shape a schema asks for: "5" into 5 where a number is wanted.
+// Conversion of values to the type that a schema requires: "5" to 5 for a number.
 //
-// Two sets of rules, as extensions know them: schemas made by the builders are bent generously,
-// plain JSON Schema only where a careful reader could not doubt what was meant.
+// There are two sets of rules, as in pi: schemas made by the builders convert generously, plain JSON Schema only where
+// the meaning is beyond doubt.
 
 import { expression, isObject, isValid, resolveReference } from "pinion:packages/schema_check";
 import { kindOf } from "pinion:packages/typebox_schema";
@@ -39,7 +39,7 @@ const SCALARS = {
 };
 const OF_LITERAL = { string: SCALARS.String, number: SCALARS.Number, boolean: SCALARS.Boolean, bigint: SCALARS.BigInt };
 
-/** Bends a value by the rules for built schemas. May change objects and arrays in place. */
+/** Converts a value by the rules for built schemas. May change objects and arrays in place. */
 export function convert(schema, value, context = {}, root = schema) {
   const down = (inner, member) => convert(inner, member, context, root);
   const kind = kindOf(schema);
@@ -91,7 +91,7 @@ const PLAIN = {
   null: (value) => (value === "" || value === 0 || value === false ? null : value),
 };
 
-/** Bends a value by the rules for plain JSON Schema. May change objects and arrays in place. */
+/** Converts a value by the rules for plain JSON Schema. May change objects and arrays in place. */
 export function coerce(schema, value, root = schema, depth = 0) {
   if (!isObject(schema) || depth > 64) return value;
   const down = (inner, member) => coerce(inner, member, root, depth + 1);

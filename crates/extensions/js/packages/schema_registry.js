@@ -1,4 +1,4 @@
-// Formats a string may have, and kinds of schema that extensions register themselves.
+// Formats of strings, and kinds of schema that extensions register.
 
 const date = (text) => {
   const parts = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text);
@@ -65,7 +65,7 @@ export const FormatRegistry = {
 
 const kinds = new Map();
 
-/** Checks of kinds of schema that are not JSON Schema's. */
+/** Checks of kinds that are not part of JSON Schema. */
 export const TypeRegistry = {
   Entries: () => new Map(kinds),
   Get: (name) => kinds.get(name),

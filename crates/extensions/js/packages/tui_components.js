@@ -1,4 +1,4 @@
-// The plain components: each turns itself into lines of a given width.
+// The basic components: each renders itself as lines of a given width.
 
 import { applyBackgroundToLine, padded, truncateToWidth, wrapTextWithAnsi } from "pinion:packages/tui_text";
 import { getKeybindings } from "pinion:packages/tui_keys";
@@ -12,7 +12,7 @@ export class Container {
   render(width) { return this.children.flatMap((child) => child.render(width)); }
 }
 
-/** Lines inside a padding, on a background if there is one. */
+/** Adds padding, and a background if there is one, to lines. */
 function framed(lines, width, paddingX, paddingY, background) {
   const left = " ".repeat(paddingX);
   const drawn = (line) => (background ? applyBackgroundToLine(line, width, background) : padded(line, width));
@@ -76,7 +76,7 @@ export class Box {
 
 const FRAMES = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
-/** A message behind a sign. The sign would turn on a terminal; here it stands still, and costs no timer. */
+/** A message after a spinner. On a terminal the spinner turns; here it does not, and needs no timer. */
 export class Loader extends Text {
   #ui; #sign; #colour; #message; #frames = FRAMES;
   constructor(ui, spinnerColorFn, messageColorFn, message = "Loading...", indicator = undefined) {
@@ -109,6 +109,6 @@ export class CancellableLoader extends Loader {
   dispose() { this.stop(); }
 }
 
-/** Where the cursor is, for input methods. */
+/** Marks the position of the cursor for input methods. */
 export const CURSOR_MARKER = "\x1b_pi:c\x07";
 export const isFocusable = (component) => component !== null && typeof component === "object" && "focused" in component;

@@ -1,4 +1,4 @@
-// Finding things by some of their letters in order. A lower score is a better match.
+// Fuzzy search by some letters in order. A lower score is a better match.
 
 const BOUNDARY = /[\s\-_./:]/;
 
@@ -19,7 +19,7 @@ function score(query, text) {
   return query === text ? total - 100 : total;
 }
 
-/** `4gpt` also finds `gpt-4`: letters and digits may come the other way round, as a weaker match. */
+/** `4gpt` also matches `gpt-4`: letters and digits may be swapped, as a weaker match. */
 function swapped(query) {
   const found = /^([a-z]+)(\d+)$/.exec(query) ?? /^(\d+)([a-z]+)$/.exec(query);
   return found ? found[2] + found[1] : undefined;
@@ -35,7 +35,7 @@ export function fuzzyMatch(query, text) {
   return turned === undefined ? { matches: false, score: 0 } : { matches: true, score: turned + 5 };
 }
 
-/** The items that match every word of `query`, best first. */
+/** Returns the items that match every word of `query`, best first. */
 export function fuzzyFilter(items, query, getText) {
   const words = query.trim().split(/\s+/).filter((word) => word !== "");
   if (words.length === 0) return items;

@@ -1,4 +1,4 @@
-// Fields to write in: one line, and many.
+// Text fields of one line and of many lines.
 
 import { CURSOR_MARKER } from "pinion:packages/tui_components";
 import { getKeybindings, decodeKittyPrintable } from "pinion:packages/tui_keys";
@@ -6,7 +6,7 @@ import { padded, parts, visibleWidth, wrapTextWithAnsi } from "pinion:packages/t
 
 const shownAs = (text) => [...parts(text)].map((part) => part.text ?? "");
 
-/** Text with a cursor in it. Positions are UTF-16 units, and never inside a character. */
+/** Text with a cursor in it. Positions are UTF-16 units and never inside a character. */
 class Buffer {
   text = "";
   cursor = 0;
@@ -29,7 +29,7 @@ class Buffer {
   get lineStart() { return this.before.lastIndexOf("\n") + 1; }
   get lineEnd() { const end = this.text.indexOf("\n", this.cursor); return end < 0 ? this.text.length : end; }
 
-  /** Deletes between the cursor and `to`; what goes can be put back with `yank`. */
+  /** Deletes between the cursor and `to`; `yank` inserts the deleted text again. */
   kill(to) {
     this.remember();
     const [from, end] = [Math.min(to, this.cursor), Math.max(to, this.cursor)];
@@ -45,7 +45,7 @@ class Buffer {
     this.cursor = lines.slice(0, target).reduce((sum, text) => sum + text.length + 1, 0) + column;
   }
 
-  /** Does what a key does everywhere; whether it was such a key. */
+  /** Handles an editing key; returns whether it was one. */
   edit(data) {
     const keys = getKeybindings();
     const is = (name) => keys.matches(data, `tui.editor.${name}`);
@@ -72,7 +72,7 @@ class Buffer {
   }
 }
 
-/** What a key or a paste writes. */
+/** Returns the text that a key or a paste inserts. */
 function printable(data) {
   const pasted = /^\x1b\[200~([\s\S]*)\x1b\[201~$/.exec(data);
   if (pasted) return pasted[1];

@@ -1,4 +1,4 @@
-// Keys by name, and the bytes terminals send for them.
+// Names of keys, and the bytes that terminals send for them.
 
 const named = (names) => Object.fromEntries(names.map((name) => [name, name]));
 const SYMBOLS = {
@@ -45,7 +45,7 @@ function withModifiers(bits, key) {
   return { modifiers: ORDER.filter((name) => (bits & bit[name]) !== 0), key };
 }
 
-/** What a terminal sent, taken apart; undefined if it is no single key. */
+/** Parses the bytes of one key; undefined if they are not a single key. */
 function decode(data) {
   const plain = { "\r": "enter", "\n": "enter", "\t": "tab", " ": "space", "\x7f": "backspace", "\x1b": "escape", "\b": "backspace" }[data];
   if (plain !== undefined) return withModifiers(0, plain);
@@ -70,7 +70,7 @@ function decode(data) {
 
 const joined = ({ modifiers, key }) => [...modifiers, key].join("+");
 
-/** The name of the key a terminal sent. */
+/** Returns the name of the key that a terminal sent. */
 export function parseKey(data) {
   if (/^\x1b[bf]$/.test(data)) return `alt+${{ b: "left", f: "right" }[data[1]]}`;
   const decoded = decode(data);
@@ -94,7 +94,7 @@ function same(decoded, asked) {
   return key.toLowerCase() === asked.key && modifiers.length === asked.modifiers.length && modifiers.every((modifier) => asked.modifiers.includes(modifier));
 }
 
-/** Whether a terminal sent this key. */
+/** Reports whether a terminal sent this key. */
 export function matchesKey(data, keyId) {
   const asked = wanted(keyId);
   const decoded = decode(data);
@@ -107,7 +107,7 @@ const eventOf = (data) => /^\x1b\[[\d:]*(?:;\d*:(\d))?(?:;[\d:]*)?[u~A-FHP-S]$/.
 export const isKeyRelease = (data) => !data.includes("\x1b[200~") && eventOf(data) === "3";
 export const isKeyRepeat = (data) => !data.includes("\x1b[200~") && eventOf(data) === "2";
 
-/** The character of a key that prints one, if the terminal sent its number. */
+/** Returns the character of a printing key, if the terminal sent its number. */
 export function decodeKittyPrintable(data) {
   const found = /^\x1b\[(\d+)(?::(\d*))?(?::\d*)?(?:;(\d*)(?::\d)?)?(?:;[\d:]*)?u$/.exec(data);
   if (!found) return undefined;
@@ -154,7 +154,7 @@ export const TUI_KEYBINDINGS = {
 
 const list = (keys) => (keys === undefined ? [] : Array.isArray(keys) ? keys : [keys]);
 
-/** Which keys do what. */
+/** The bindings of keys to actions. */
 export class KeybindingsManager {
   #definitions;
   #user;

@@ -10,7 +10,7 @@ const PRIMARY_COLUMN = 32;
 
 const oneLine = (text) => text.replace(/[\r\n]+/g, " ").trim();
 
-/** The rows to show so that the selected one is among them. */
+/** Returns the rows to show, which include the selected one. */
 function window_(selected, visible, total) {
   const start = Math.max(0, Math.min(selected - Math.floor(visible / 2), total - visible));
   return [start, Math.min(start + visible, total)];

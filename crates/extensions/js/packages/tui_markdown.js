@@ -4,7 +4,7 @@ import { applyBackgroundToLine, padded, visibleWidth, wrapTextWithAnsi } from "p
 
 const same = (text) => text;
 
-/** The styles inside a line. */
+/** Renders the styles inside a line. */
 function inline(text, theme, plain = same) {
   const pattern = /`([^`]+)`|\*\*([^*]+)\*\*|__([^_]+)__|~~([^~]+)~~|\*([^*\s][^*]*)\*|(?<!\w)_([^_]+)_(?!\w)|\[([^\]]*)\]\(([^)\s]+)[^)]*\)/g;
   let result = "";

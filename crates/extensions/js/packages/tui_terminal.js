@@ -1,9 +1,9 @@
-// The terminal itself. There is none here: what draws keeps its state and draws nothing; what only
-// computes (escape sequences, sizes of images) is real.
+// The terminal, which does not exist here: objects that draw only store their state; functions that compute (escape
+// sequences, sizes of images) work.
 
 import { Container } from "pinion:packages/tui_components";
 
-/** A screen of a stated size that nobody looks at. */
+/** A screen of a fixed size that is not shown. */
 export class ProcessTerminal {
   columns = 80;
   rows = 24;
@@ -62,7 +62,7 @@ export class TUI extends Container {
   requestRender() {}
 }
 
-/** Input cut into keys. */
+/** Splits input into keys. */
 export class StdinBuffer {
   #handlers = new Map();
   #rest = "";
@@ -164,7 +164,7 @@ export function getWebpDimensions(data) {
 export function getImageDimensions(data, mimeType) {
   return { "image/png": getPngDimensions, "image/jpeg": getJpegDimensions, "image/gif": getGifDimensions, "image/webp": getWebpDimensions }[mimeType]?.(data) ?? null;
 }
-/** Without a terminal that shows images there is nothing to draw. */
+/** Draws nothing, because no terminal shows images. */
 export function renderImage(data, dimensions, options = {}) {
   if (!capabilities.images) return null;
   const columns = options.maxWidthCells ?? 80;

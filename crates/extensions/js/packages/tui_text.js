@@ -1,4 +1,4 @@
-// Text on a terminal: how wide it is, where it breaks, how it is cut. Escape sequences have no width.
+// Text on a terminal: its width, wrapping and truncation. Escape sequences have no width.
 
 import { ops } from "pinion:ops";
 
@@ -7,7 +7,7 @@ const PRINTABLE = /^[\x20-\x7e]*$/;
 const TAB_WIDTH = 3;
 const RESET = "\x1b[0m";
 
-/** The parts of a text: `{code}` for an escape sequence, `{text, width}` for what is seen as one character. */
+/** Splits a text into parts: `{code}` for an escape sequence, `{text, width}` for a visible character. */
 export function* parts(text) {
   for (let at = 0; at < text.length;) {
     ESCAPE.lastIndex = at;
@@ -31,7 +31,7 @@ function* clusters(run) {
   for (let at = 0; at < flat.length; at += 2) yield { text: flat[at], width: flat[at] === "\t" ? TAB_WIDTH : flat[at + 1] };
 }
 
-/** How many columns a text takes. */
+/** Returns the number of columns of a text. */
 export function visibleWidth(text) {
   if (PRINTABLE.test(text)) return text.length;
   let width = 0;
@@ -41,7 +41,7 @@ export function visibleWidth(text) {
 
 const spaces = (count) => " ".repeat(Math.max(0, count));
 
-/** Columns `from` to `from + length` of a line; a wide character at the edge is left out. */
+/** Returns the columns `from` to `from + length` of a line; a wide character at the edge is left out. */
 export function sliceByColumn(line, from, length) {
   let column = 0;
   let result = "";
@@ -53,7 +53,7 @@ export function sliceByColumn(line, from, length) {
   return result;
 }
 
-/** The text if it fits, else its beginning and `ellipsis`. */
+/** Returns the text if it fits, else its beginning and `ellipsis`. */
 export function truncateToWidth(text, maxWidth, ellipsis = "...", pad = false) {
   if (maxWidth <= 0) return "";
   const full = visibleWidth(text);
@@ -75,7 +75,7 @@ export function truncateToWidth(text, maxWidth, ellipsis = "...", pad = false) {
 const ATTRIBUTES = [1, 2, 3, 4, 5, 7, 8, 9];
 const OFF = { 22: [1, 2], 23: [3], 24: [4], 25: [5], 27: [7], 28: [8], 29: [9] };
 
-/** Which styles are on at some place of a text. */
+/** The styles that are active at some point of a text. */
 class Style {
   attributes = new Set();
   foreground = "";
@@ -87,7 +87,7 @@ class Style {
     for (let at = 0; at < numbers.length; at += 1) at += this.#apply(numbers, at);
   }
 
-  /** Applies the number at `at`; how many further numbers belong to it. */
+  /** Applies the number at `at`; returns how many further numbers belong to it. */
   #apply(numbers, at) {
     const number = numbers[at];
     if (number === 0) { this.attributes.clear(); this.foreground = this.background = ""; }
@@ -105,19 +105,19 @@ class Style {
     return 0;
   }
 
-  /** What turns these styles on again on the next line. */
+  /** Returns the sequence that turns these styles on again on the next line. */
   get opening() {
     const codes = [...ATTRIBUTES.filter((number) => this.attributes.has(number)), this.foreground, this.background].filter((code) => code !== "");
     return codes.length > 0 ? `\x1b[${codes.join(";")}m` : "";
   }
 
-  /** An underline must not run on to the end of the terminal. */
+  /** Returns the sequence that ends an underline, which must not reach the edge of the terminal. */
   get closing() {
     return this.attributes.has(4) ? "\x1b[24m" : "";
   }
 }
 
-/** Words and blanks in turn, each with the escape sequences before it. */
+/** Splits a text into words and blanks, each with the escape sequences before it. */
 function wordsOf(line) {
   const words = [];
   let codes = "";
@@ -172,7 +172,7 @@ function wrapLine(line, width, style) {
   return lines.map((text, at) => (at === lines.length - 1 && visibleWidth(text) <= width ? text : text));
 }
 
-/** The lines of a text that is broken between words; styles go on from line to line. */
+/** Wraps a text between words; styles continue on the next line. */
 export function wrapTextWithAnsi(text, width) {
   if (!text) return [""];
   const style = new Style();
@@ -184,7 +184,7 @@ export function wrapTextWithAnsi(text, width) {
   return lines.map((line) => (visibleWidth(line) > width ? line.trimEnd() : line));
 }
 
-/** A line filled up to `width` and drawn on a background. */
+/** Pads a line to `width` and applies a background. */
 export function applyBackgroundToLine(line, width, background) {
   return background(line + spaces(width - visibleWidth(line)));
 }

@@ -1,4 +1,4 @@
-// `typebox`: schemas as plain JSON Schema. Also answers to its older name and that one's older words.
+// `typebox`: schemas as plain JSON Schema. Also provided under its older name, with the older functions.
 
 import { allAbsent } from "pinion:packages/absent";
 import * as types from "pinion:packages/typebox_types";

@@ -1,10 +1,10 @@
-// `Type` of typebox. What derives one schema from others is loaded when it is first used.
+// `Type` of typebox. Builders that derive one schema from others are loaded when they are first used.
 
 import * as schema from "pinion:packages/typebox_schema";
 import * as types from "pinion:packages/typebox_types";
 import { lazy } from "pinion:runtime/lazy";
 
-/** The builders by name; those whose name is a global of the language end in `_` inside. */
+/** The builders by name; those with the name of a JavaScript global end in `_` inside. */
 export const Type = {};
 
 const keep = (name, value) => Object.defineProperty(Type, name, { value, configurable: true, enumerable: true, writable: true });

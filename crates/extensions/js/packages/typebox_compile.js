@@ -1,4 +1,4 @@
-// `typebox/compile`: a schema as an object with methods. Nothing is compiled: checking walks the schema.
+// `typebox/compile`: a schema as an object with methods. Nothing is compiled; checking walks the schema.
 
 import { Clean, Convert, Create, Decode, Default, Encode, Errors, Parse, Check } from "pinion:packages/typebox_value";
 
@@ -22,7 +22,7 @@ export class Validator {
   Encode(value) { return Encode(this.#context, this.#type, value); }
 }
 
-/** Takes `(schema)`, `(context, schema)`, or the older `(schema, references)`. */
+/** Accepts `(schema)`, `(context, schema)`, or the older `(schema, references)`. */
 export function Compile(...given) {
   if (given.length > 1 && Array.isArray(given[1])) {
     return new Validator(Object.fromEntries(given[1].map((schema) => [schema.$id, schema])), given[0]);

@@ -1,4 +1,4 @@
-// Types made from other types: parts of objects, members of unions, letter case, templates.
+// Types derived from other types: parts of objects, members of unions, letter case, templates.
 
 import { copy, hide, IsCodec, IsKind, IsLiteral, IsOptional, IsUnion, kindOf, make, unmark } from "pinion:packages/typebox_schema";
 import {
@@ -6,7 +6,7 @@ import {
   Optional, Readonly, StringPattern, String_, Number_, Tuple, Union,
 } from "pinion:packages/typebox_types";
 
-/** The properties of an object type, of an intersection of them, or those common to a union. */
+/** Returns the properties of an object type, of an intersection of them, or those common to a union. */
 export function propertiesOf(type) {
   switch (kindOf(type)) {
     case "Cyclic":
@@ -67,7 +67,7 @@ function selected(type, keys, options, wanted) {
 export const Pick = (type, keys, options) => selected(type, keys, options, true);
 export const Omit = (type, keys, options) => selected(type, keys, options, false);
 
-/** One object type with the properties of all; where they meet, the later wins. */
+/** Creates one object type with the properties of all; a later one overrides an earlier one. */
 export function Composite(...types) {
   const options = Array.isArray(types[0]) ? types[1] : undefined;
   const list = Array.isArray(types[0]) ? types[0] : types.filter((type) => type !== undefined);
@@ -106,7 +106,7 @@ export function Index(type, keys, options) {
 
 const members = (type) => (IsUnion(type) ? type.anyOf : [type]);
 
-/** Whether every value of `left` is one of `right`; shapes are compared, not proved. */
+/** Reports whether every value of `left` is one of `right`, by comparing their shapes. */
 export function isAssignable(left, right) {
   if (["Any", "Unknown"].includes(kindOf(right)) || IsKind(left, "Never") || IsKind(left, "Any")) return true;
   if (IsUnion(left)) return left.anyOf.every((member) => isAssignable(member, right));
@@ -158,7 +158,7 @@ function patternOf(type) {
 
 const PLACEHOLDERS = { string: StringPattern, number: NumberPattern, integer: IntegerPattern, boolean: "(false|true)", bigint: BigIntPattern };
 
-/** `"a${string}"` written out, or the list of the parts it is made of. */
+/** Creates a template type from a text such as `"a${string}"` or from the list of its parts. */
 export function TemplateLiteral(parts, options) {
   let pattern = "";
   let values = [""];
@@ -186,7 +186,7 @@ function placeholder(text) {
 }
 export const IsTemplateLiteralFinite = (type) => type["~values"] !== undefined;
 
-/** A type whose values can be turned into other ones and back. */
+/** Creates a type whose values can be converted to other ones and back. */
 export class DecodeBuilder {
   constructor(type) { this.type = type; }
   Decode(decode) { return new EncodeBuilder(this.type, decode); }
@@ -202,7 +202,7 @@ const oneWay = (name) => () => { throw new Error(`${name} is not defined for thi
 export const Decode = (type, decode) => withCodec(type, decode, IsCodec(type) ? type["~codec"].encode : oneWay("Encode"));
 export const Encode = (type, encode) => withCodec(type, IsCodec(type) ? type["~codec"].decode : oneWay("Decode"), encode);
 
-/** A further condition on the values of a type. */
+/** Adds a condition on the values of a type. */
 export function Refine(type, check, error) {
   const refinement = error === undefined ? { check } : { check, error: typeof error === "function" ? error : () => error };
   return hide(copy(type), "~refine", [...(type["~refine"] ?? []), refinement]);
@@ -214,7 +214,7 @@ export function Cyclic(definitions, $ref, options) {
   return make("Cyclic", { $defs, $ref }, options);
 }
 
-/** Replaces references by name with the types that carry these names. */
+/** Replaces references by name with the named types. */
 export function Instantiate(context, type) {
   if (type === null || typeof type !== "object") return type;
   if (Array.isArray(type)) return type.map((item) => Instantiate(context, item));
@@ -231,7 +231,7 @@ export function Instantiate(context, type) {
   return result;
 }
 
-/** Types that name each other; a type that names itself becomes a cyclic one. */
+/** Creates types that refer to each other; a type that refers to itself becomes a cyclic one. */
 export function Module(types) {
   const isOn = (path, type) => JSON.stringify(type ?? {}).includes(`"$ref":"${path}"`);
   const resolve = (name, path) => {

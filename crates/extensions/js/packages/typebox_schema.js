@@ -1,5 +1,5 @@
-// What every schema builder shares: a schema is plain JSON Schema, and what only the library
-// needs to know hides in members that are neither enumerated nor serialised.
+// Helpers of all schema builders: a schema is plain JSON Schema, and the library's own data is in members that are
+// neither enumerated nor serialised.
 
 export const Kind = Symbol.for("TypeBox.Kind");
 export const OptionalKind = Symbol.for("TypeBox.Optional");
@@ -13,7 +13,7 @@ export function hide(schema, name, value) {
   return schema;
 }
 
-/** A schema of `kind` with these members, then the caller's options. */
+/** Creates a schema of `kind` with these members, then the caller's options. */
 export function make(kind, members, options) {
   const schema = { ...members, ...options };
   hide(schema, "~kind", kind);
@@ -21,7 +21,7 @@ export function make(kind, members, options) {
   return schema;
 }
 
-/** A copy with everything hidden, and more options. */
+/** Copies a schema with its hidden members, and more options. */
 export function copy(schema, options) {
   const same = Object.create(Object.getPrototypeOf(schema), Object.getOwnPropertyDescriptors(schema));
   return options === undefined ? same : Object.assign(same, options);
@@ -29,14 +29,14 @@ export function copy(schema, options) {
 
 const MARKS = { "~optional": [OptionalKind, "Optional"], "~readonly": [ReadonlyKind, "Readonly"] };
 
-/** A copy that carries a mark such as `~optional`. */
+/** Copies a schema and adds a mark such as `~optional`. */
 export function mark(schema, name) {
   const marked = hide(copy(schema), name, true);
   const [symbol, word] = MARKS[name] ?? [];
   return symbol === undefined ? marked : hide(marked, symbol, word);
 }
 
-/** A copy without that mark. */
+/** Copies a schema without that mark. */
 export function unmark(schema, name) {
   const plain = copy(schema);
   delete plain[name];
@@ -103,5 +103,5 @@ export const IsLiteralBoolean = literalOf("boolean");
 export const IsLiteralNumber = literalOf("number");
 export const IsLiteralString = literalOf("string");
 export const IsRefinement = (value) => isObject(value) && typeof value.check === "function";
-/** What a TypeScript enum compiles to: names to values, and numbers back to names. */
+/** Reports whether a value may be a compiled TypeScript enum, which maps names to values, and numbers back to names. */
 export const IsTypeScriptEnumLike = (value) => isObject(value) && !IsSchema(value["~kind"]);

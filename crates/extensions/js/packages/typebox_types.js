@@ -1,4 +1,4 @@
-// The basic builders of `Type`: one per JSON Schema shape, members in the order they serialise.
+// The basic builders of `Type`: one per JSON Schema shape, with members in serialisation order.
 
 import { copy, hide, IsKind, IsLiteral, IsOptional, IsUnion, kindOf, make, mark, unmark } from "pinion:packages/typebox_schema";
 
@@ -27,7 +27,7 @@ export const BigInt_ = typed("BigInt", "bigint");
 export const Date_ = typed("Date", "Date");
 export const Uint8Array_ = typed("Uint8Array", "Uint8Array");
 
-/** The names of the properties that must be there; nothing when all may be left out. */
+/** Returns the names of the required properties; an empty list if all are optional. */
 export function RequiredArray(properties) {
   return Object.keys(properties).filter((name) => !IsOptional(properties[name]));
 }
@@ -59,7 +59,7 @@ export function Literal(value, options) {
   return make("Literal", { type: typeof value, const: value }, options);
 }
 
-/** The values of a TypeScript enum; a numeric one also maps its numbers back to names. */
+/** Returns the values of a TypeScript enum; a numeric one also maps its numbers back to names. */
 export function TypeScriptEnumToEnumValues(members) {
   const isBackReference = (name) => !Number.isNaN(Number(name));
   return Object.keys(members).filter((name) => !isBackReference(name)).map((name) => members[name]);
@@ -73,13 +73,13 @@ export function Enum(values, options) {
 export const Union = (anyOf, options) => make("Union", { anyOf }, options);
 export const Intersect = (allOf, options) => make("Intersect", { allOf }, options);
 
-/** One type if there is one, nothing if there is none, else the union. */
+/** Returns `never` without types, a single type, or the union. */
 export function oneOrUnion(types, options) {
   if (types.length === 0) return Never(options);
   return types.length === 1 ? copy(types[0], options) : Union(types, options);
 }
 
-/** The literal values a key type stands for, or undefined if it stands for endlessly many. */
+/** Returns the literal values of a key type, or undefined if their number is not limited. */
 export function finiteKeys(key) {
   if (Array.isArray(key)) return key.map(String);
   if (typeof key === "string" || typeof key === "number") return [String(key)];
@@ -155,12 +155,12 @@ export const RegExp_ = (pattern, options) => {
   return make("RegExp", { type: "RegExp", source, flags }, options);
 };
 
-/** Any JSON Schema, taken as it is. */
+/** Creates a type from any JSON Schema, unchanged. */
 export const Unsafe = (schema = {}) => hide(copy(schema), "~unsafe", null);
 export const With = (schema, options) => copy(schema, options);
 export const Not = (type, options) => make("Not", { not: type }, options);
 
-/** The recursive type of older releases: `Recursive(This => …)`. */
+/** Creates the recursive type of older releases: `Recursive(This => …)`. */
 export function Recursive(callback, options = {}) {
   const $id = options.$id ?? `T${recursions++}`;
   const schema = callback(make("This", { $ref: $id }));
@@ -168,7 +168,7 @@ export function Recursive(callback, options = {}) {
 }
 let recursions = 0;
 
-/** The schema of one value, as `as const` would type it. */
+/** Creates the schema of one value, as `as const` would type it. */
 export function Const(value, options) {
   if (Array.isArray(value)) return Tuple(value.map((item) => Const(item)), options);
   if (value === null) return Null(options);

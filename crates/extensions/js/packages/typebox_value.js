@@ -1,10 +1,10 @@
-// `typebox/value`: checking, converting and making values.
+// `typebox/value`: checking, converting and creating values.
 
 import { errorsOf, expression, isObject, isValid, MAX_ERRORS, resolveReference, same } from "pinion:packages/schema_check";
 import { convert } from "pinion:packages/schema_convert";
 import { IsCodec, IsOptional, kindOf } from "pinion:packages/typebox_schema";
 
-/** Calls come as `(schema, value)` or as `(context, schema, value)`. */
+/** Normalises the arguments `(schema, value)` or `(context, schema, value)`. */
 const normal = (body, arity) => (...given) => (given.length > arity ? body(given[1], given[2], given[0]) : body(given[0], given[1], {}));
 
 export class AssertError extends Error {
@@ -24,7 +24,7 @@ export class CreateError extends Error {
 export class DecodeError extends AssertError {}
 export class EncodeError extends AssertError {}
 
-/** A list of findings that older code walks and newer code indexes. */
+/** A list of findings that older code iterates over and newer code indexes. */
 function findings(errors) {
   Object.defineProperty(errors, "First", { value: () => errors[0], enumerable: false });
   for (const error of errors) {
@@ -53,7 +53,7 @@ export function Clone(value) {
 
 export const Equal = (left, right) => same(left, right);
 
-/** Fills in what is missing and has a default. */
+/** Fills in missing members that have a default. */
 export const Default = normal(function fill(schema, value, context = {}) {
   return withDefaults(schema, value, schema, context);
 }, 2);
@@ -88,7 +88,7 @@ function withDefaults(schema, value, root, context) {
   return filled;
 }
 
-/** Takes away what the schema does not know. */
+/** Removes members that the schema does not contain. */
 export const Clean = normal((schema, value, context) => cleaned(schema, value, schema, context), 2);
 
 function cleaned(schema, value, root, context) {
@@ -116,7 +116,7 @@ function cleaned(schema, value, root, context) {
   return value;
 }
 
-/** The plainest value of a type. */
+/** Creates the simplest value of a type. */
 export function Create(...given) {
   const [context, schema] = given.length > 1 && isObject(given[1]) ? given : [{}, given[0]];
   return created(schema, schema, context, 0);
@@ -169,7 +169,7 @@ function createdText(schema) {
   throw new CreateError(schema, "a text with a pattern or a format needs a default");
 }
 
-/** Keeps what fits and makes the rest anew. */
+/** Retains valid parts and creates the rest anew. */
 export const Repair = normal((schema, value, context) => repaired(schema, Clone(value), schema, context), 2);
 export const Cast = Repair;
 
@@ -245,7 +245,7 @@ export const Pipeline = (stages) => (...given) => {
 };
 
 const FNV_PRIME = 1099511628211n;
-/** A 64-bit number that equal values share. */
+/** Returns a 64-bit hash of a value. */
 export function Hash(value) {
   const sorted = (item) => (Array.isArray(item) ? item.map(sorted) : isObject(item)
     ? Object.fromEntries(Object.keys(item).sort().map((name) => [name, sorted(item[name])])) : typeof item === "bigint" ? `${item}n` : item);
@@ -259,7 +259,7 @@ export function Hash(value) {
 const steps = (path) => (path === "" ? [] : path.slice(1).split("/").map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~")));
 const parentOf = (value, path) => steps(path).slice(0, -1).reduce((at, step) => at?.[step], value);
 
-/** Places inside a value, as JSON pointers. */
+/** Access to parts of a value by JSON pointers. */
 export const Pointer = {
   Indices: (path) => steps(path),
   Format: steps,
@@ -285,7 +285,7 @@ export const Update = { type: "object", properties: { type: { const: "update" },
 export const Delete = { type: "object", properties: { type: { const: "delete" }, path: { type: "string" } } };
 export const Edit = { anyOf: [Insert, Update, Delete] };
 
-/** The edits that turn one value into the other. */
+/** Returns the edits that turn one value into the other. */
 export function Diff(left, right, path = "") {
   if (same(left, right)) return [];
   const both = (Array.isArray(left) && Array.isArray(right)) || (isObject(left) && isObject(right));

@@ -37,7 +37,7 @@ function bytesOf(source) {
   throw new TypeError("The \"input\" argument must be an instance of ArrayBuffer or ArrayBufferView");
 }
 
-// How many bytes at the end begin a character that is not complete.
+// Returns the number of bytes at the end that begin an incomplete character.
 function incomplete(bytes, encoding) {
   if (encoding === "utf-16le") {
     const odd = bytes.length % 2;

@@ -1,4 +1,4 @@
-// Loads one file and runs what it exports; for trying a script on its own.
+// Loads one file and runs its export; for running a script on its own.
 import { ops } from "pinion:ops";
 
 export async function run(path, ...args) {
@@ -7,7 +7,7 @@ export async function run(path, ...args) {
   return typeof entry === "function" ? await entry(...args) : entry;
 }
 
-// The names a built-in module exports.
+// Returns the names that a built-in module exports.
 export function names(module) {
   return Object.keys(ops.core.load(module));
 }

@@ -1,4 +1,4 @@
-// fetch: the request goes out natively, the body comes back as a stream.
+// fetch: the request is sent natively, and the body is returned as a stream.
 import { ops } from "pinion:ops";
 import { concat } from "pinion:runtime/blob";
 import { Request, Response, sentBody } from "pinion:runtime/messages";

@@ -1,4 +1,4 @@
-// FormData, and how it travels.
+// FormData and its multipart encoding.
 import { Blob, File, concat } from "pinion:runtime/blob";
 
 function entryOf(value, name) {
@@ -62,7 +62,7 @@ export class FormData {
   }
 }
 
-// The parts of `form` between lines of `boundary`.
+// Encodes the parts of `form` between lines of `boundary`.
 export async function multipart(form, boundary) {
   const encoder = new TextEncoder();
   const quote = (text) => text.replace(/\r?\n|\r/g, "%0D%0A").replaceAll("\"", "%22");

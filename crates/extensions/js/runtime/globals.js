@@ -1,4 +1,4 @@
-// The globals of a realm. The module behind a name is loaded when the name is first touched.
+// The globals of a realm. The module behind a name is loaded when the name is first accessed.
 import { ops } from "pinion:ops";
 import { lazy } from "pinion:runtime/lazy";
 
@@ -58,7 +58,7 @@ if (globalThis.performance?.now === undefined) {
   settle("performance", { now: () => ops.core.now(), timeOrigin: Date.now() - ops.core.now() });
 }
 
-// The engine knows no locale: these speak American English, as most hosts of extensions do.
+// The engine has no locales: these format in American English, like most hosts of extensions.
 function localize(prototype, name, member) {
   Object.defineProperty(prototype, name, {
     configurable: true,
@@ -75,7 +75,7 @@ localize(Date.prototype, "toLocaleDateString", "dateToLocaleDate");
 localize(Date.prototype, "toLocaleTimeString", "dateToLocaleTime");
 localize(String.prototype, "localeCompare", "compareLocale");
 
-// The engine's stacks are frames only; scripts expect the error itself in front of them.
+// The engine's stacks contain only frames; scripts expect the error in front of them.
 const frames = Object.getOwnPropertyDescriptor(Error.prototype, "stack");
 if (frames?.get) {
   Object.defineProperty(Error.prototype, "stack", {

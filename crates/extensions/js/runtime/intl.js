@@ -69,7 +69,7 @@ export class NumberFormat extends Format {
 function rounded(number, digits) {
   if (number >= 1e21) return BigInt(number).toString();
   const fixed = number.toFixed(digits);
-  // toFixed rounds the binary value; what people see is the decimal one, halves away from zero.
+  // toFixed rounds the binary value; people expect the decimal one, with halves away from zero.
   const exact = String(number);
   const half = /^(\d+)\.(\d+)$/.exec(exact);
   if (half && half[2].length === digits + 1 && half[2].endsWith("5")) {
@@ -147,7 +147,7 @@ function formatDate(date, options) {
 const DATE_FIELDS = ["weekday", "year", "month", "day", "dateStyle"];
 const TIME_FIELDS = ["hour", "minute", "second", "timeStyle", "fractionalSecondDigits", "dayPeriod"];
 
-// Adds what is shown when no field is asked for.
+// Adds the default fields if none is requested.
 function withDefaults(options, date, time) {
   const asked = (fields) => fields.some((field) => options[field] !== undefined);
   if (asked(DATE_FIELDS) || asked(TIME_FIELDS)) return options;
@@ -197,7 +197,7 @@ function weigh(one, other, numeric) {
   return Math.sign(left.length - right.length);
 }
 
-// Punctuation before digits before letters, as dictionaries have it.
+// Punctuation before digits before letters, as in dictionaries.
 function key(text) {
   return Array.from(fold(text), (character) => (/\p{L}/u.test(character) ? "2" : /\p{N}/u.test(character) ? "1" : "0") + character).join("");
 }

@@ -14,7 +14,7 @@ function bytesStream(load) {
   }, { highWaterMark: 0 });
 }
 
-// What a body given by a script is: a stream, its bytes if they are known, and its type.
+// Converts a script's body to a stream, its bytes if they are known, and its type.
 function bodyOf(init) {
   if (init === undefined || init === null) return { stream: null, bytes: null, type: null };
   if (init instanceof ReadableStream) return { stream: init, bytes: null, type: null };
@@ -91,7 +91,7 @@ class Message {
     return form;
   }
 
-  // Two bodies out of one, for clone().
+  // Splits one body into two, for clone().
   split() {
     const { stream, bytes, type } = this.#body;
     if (this.bodyUsed) throw new TypeError("Body has already been consumed.");
@@ -162,7 +162,7 @@ export class Response extends Message {
     this.#statusText = init.statusText ?? "";
   }
 
-  // A response as it came from the network.
+  // Creates a response from the network.
   static received({ status, statusText, headers, url, redirected }, stream) {
     const response = new Response(stream, { headers });
     response.#status = status;

@@ -1,4 +1,4 @@
-// What stands for an export that the host does not have: it explains itself when it is used.
+// A placeholder for an export that the host does not have: every use throws an explanation.
 export function missing(module, member) {
   const refuse = () => {
     const error = new Error(`'${member}' of '${module}' is not available to extensions here`);

@@ -19,7 +19,7 @@ export class ByteLengthQueuingStrategy {
   }
 }
 
-// What a stream, its controller and its reader share.
+// State that a stream, its controller and its reader share.
 class Queue {
   state = "readable";
   chunks = [];
@@ -325,7 +325,7 @@ export class ReadableStream {
   }
 }
 
-// Whether somebody has read from `stream` or cancelled it.
+// Reports whether `stream` has been read from or cancelled.
 export function isDisturbed(stream) {
   return queues.get(stream).disturbed;
 }

@@ -1,4 +1,4 @@
-// CommonJS: modules kept by file, cycles that see what is exported so far.
+// CommonJS: modules are cached by file, and cycles see the exports so far.
 import { ops } from "pinion:ops";
 
 const cache = Object.create(null);
@@ -95,7 +95,7 @@ export function createRequire(place) {
   return require;
 }
 
-// Runs the file for an `import` of it and tells which names it exports.
+// Runs the file for an `import` of it and returns the names it exports.
 export function runForImport(id) {
   const exports = run(id);
   if (exports === null || (typeof exports !== "object" && typeof exports !== "function")) return [];

@@ -1,4 +1,4 @@
-// Timers with handles as Node has them. Nothing here keeps the program alive, so `ref` only remembers.
+// Timers with Node's handles. No timer prevents the program from ending, so `ref` only stores its state.
 import { ops } from "pinion:ops";
 
 const waiting = new Map();

@@ -1,4 +1,4 @@
-// URL and URLSearchParams; taking addresses apart is done natively.
+// URL and URLSearchParams; URLs are parsed natively.
 import { ops } from "pinion:ops";
 
 function decode(text) {
