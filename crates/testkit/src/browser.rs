@@ -1,7 +1,7 @@
 //! A real Chromium without a window, driven over its debugging pipe: JSON messages that end in NUL, in on descriptor 3, out on
 //! descriptor 4. It has a profile of its own, and is ended with it on drop.
 //!
-//! [`Page`] is what tests use: it clicks and types where and as a person would, and keeps what the page complained of.
+//! Tests use [`Page`]: it clicks and types like a person, and stores the errors that the page reports.
 
 mod page;
 
@@ -21,11 +21,11 @@ use tempfile::TempDir;
 
 pub use page::{Key, Page, Scheme};
 
-/// Names of the variable and of the programs a browser is looked for under.
-const NAMED_BY: &str = "PINION_CHROMIUM";
-const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
+/// The variable that names a browser, and the programs that are tried without it.
+const BROWSER_VARIABLE: &str = "PINION_CHROMIUM";
+const BROWSER_NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
-/// Nothing that calls home, and the same picture on every machine.
+/// No requests to the vendor, and the same picture on every machine.
 const FLAGS: [&str; 14] = [
     "--headless=new",
     "--remote-debugging-pipe",
@@ -43,14 +43,13 @@ const FLAGS: [&str; 14] = [
     "--hide-scrollbars",
 ];
 
-/// The shell hands its own standard streams on as the descriptors of the pipe.
-const HAND_OVER: &str = r#"exec "$0" "$@" 3<&0 4>&1 0</dev/null 1>/dev/null 2>/dev/null"#;
+/// The shell passes its own standard streams on as the descriptors of the pipe.
+const PIPE_SCRIPT: &str = r#"exec "$0" "$@" 3<&0 4>&1 0</dev/null 1>/dev/null 2>/dev/null"#;
 
-/// How long an answer of the browser may take.
-const PATIENCE: Duration = Duration::from_secs(60);
-const FAREWELL: Duration = Duration::from_secs(5);
+/// Time that an answer of the browser may take.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A browser.
 #[derive(Debug)]
 pub struct Browser {
     child: Child,
@@ -72,7 +71,7 @@ struct Line {
 struct Heard {
     asked: u64,
     answers: HashMap<u64, Value>,
-    /// What happened, by the session of the page.
+    /// The events, by the session of the page.
     events: HashMap<String, Vec<Value>>,
     ended: bool,
 }
@@ -87,7 +86,7 @@ impl Browser {
         let mut data = OsString::from("--user-data-dir=");
         data.push(profile.path());
         let mut command = Command::new("/bin/sh");
-        command.args(["-c", HAND_OVER]).arg(program());
+        command.args(["-c", PIPE_SCRIPT]).arg(program());
         command.args(FLAGS).arg(data);
         if geteuid().is_root() {
             // Chromium has no sandbox for root.
@@ -137,9 +136,9 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // A closed pipe is how Chromium is told to leave.
+        // Chromium exits when its pipe is closed.
         self.line.input().take();
-        let end = Instant::now() + FAREWELL;
+        let end = Instant::now() + SHUTDOWN_TIMEOUT;
         while Instant::now() < end && matches!(self.child.try_wait(), Ok(None)) {
             thread::sleep(Duration::from_millis(10));
         }
@@ -152,21 +151,23 @@ impl Drop for Browser {
 }
 
 fn program() -> OsString {
-    if let Some(named) = std::env::var_os(NAMED_BY) {
+    if let Some(named) = std::env::var_os(BROWSER_VARIABLE) {
         return named;
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = NAMES.iter().find_map(|name| {
+    let found = BROWSER_NAMES.iter().find_map(|name| {
         let mut places = std::env::split_paths(&path).map(|place| place.join(name));
         places.find(|place| place.is_file())
     });
     found
-        .unwrap_or_else(|| panic!("no Chromium: install chromium, or name one in {NAMED_BY}"))
+        .unwrap_or_else(|| {
+            panic!("no Chromium: install chromium, or name one in {BROWSER_VARIABLE}")
+        })
         .into_os_string()
 }
 
 impl Line {
-    /// Asks the browser, or one of its pages, and waits for the answer.
+    /// Sends a request to the browser or one of its pages and waits for the answer.
     fn ask(&self, session: Option<&str>, method: &str, parameters: Value) -> Value {
         self.try_ask(session, method, parameters)
             .unwrap_or_else(|error| panic!("{method}: {error}"))
@@ -196,7 +197,7 @@ impl Line {
         sent.map_err(|error| format!("the browser does not listen: {error}"))?;
         let answered = |heard: &mut Heard| heard.answers.remove(&id);
         let mut answer = self
-            .wait(PATIENCE, answered)
+            .wait(ANSWER_TIMEOUT, answered)
             .ok_or("the browser does not answer")?;
         match answer.get("error") {
             Some(error) => Err(error.to_string()),
@@ -204,7 +205,7 @@ impl Line {
         }
     }
 
-    /// Waits until `found` finds something in what was heard.
+    /// Waits until `found` returns a value.
     fn wait<T>(&self, time: Duration, mut found: impl FnMut(&mut Heard) -> Option<T>) -> Option<T> {
         let end = Instant::now() + time;
         let mut heard = self.heard();

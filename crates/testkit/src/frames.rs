@@ -1,5 +1,5 @@
-//! Lines of the Pinocchio front held against the declarations of their messages: read strictly and written back byte by
-//! byte with our own code, always, and with Python's protobuf where `cargo xtask` has made that ready.
+//! Checks the lines of the Pinocchio front against the declarations of their messages: each is parsed strictly and
+//! written back byte by byte by pinion's code, and by Python's protobuf where `cargo xtask` has installed it.
 
 use std::fs;
 use std::io::Write;
@@ -15,10 +15,10 @@ use pinion_proto::{DESCRIPTORS, Message, Strictness};
 use crate::process::{Process, Program};
 use crate::sandbox::Sandbox;
 
-/// Names the interpreter that has protobuf.
+/// The variable that names the interpreter with protobuf.
 pub const PYTHON: &str = "PINION_PROTOBUF_PYTHON";
 
-/// A running program whose standard output is frames; when it is dropped, what it wrote is checked.
+/// A running program that writes frames to standard output; its output is checked on drop.
 #[derive(Debug)]
 pub struct Frames {
     process: Process,
@@ -40,7 +40,7 @@ impl Frames {
         Self { process, written }
     }
 
-    /// The frames it has written so far.
+    /// Returns the frames written so far.
     pub fn frames(&self) -> Vec<RpcLine> {
         whole_lines(&lock(&self.written)).map(strictly).collect()
     }
@@ -62,10 +62,10 @@ impl DerefMut for Frames {
 
 impl Drop for Frames {
     fn drop(&mut self) {
-        // A test that has failed already has said what matters.
+        // A test that has failed already has reported the reason.
         if !thread::panicking() {
             let written = lock(&self.written);
-            // One that was killed may have stopped in the middle of a line.
+            // A program that was killed may have stopped in the middle of a line.
             let end = written.iter().rposition(|&byte| byte == b'\n');
             check(&written[..end.map_or(0, |at| at + 1)]);
         }
@@ -89,7 +89,7 @@ pub fn check(stream: &[u8]) -> Vec<RpcLine> {
     frames
 }
 
-/// The frame on a line, which must be exactly what our own writer makes of it.
+/// Parses the frame on a line, which must be exactly the output of pinion's writer.
 pub fn strictly(line: &[u8]) -> RpcLine {
     let shown = || String::from_utf8_lossy(line);
     let frame = RpcLine::decode_json(line, Strictness::Strict)
@@ -103,7 +103,7 @@ fn whole_lines(stream: &[u8]) -> impl Iterator<Item = &[u8]> {
     lines.filter_map(|line| line.strip_suffix(b"\n"))
 }
 
-/// Python's implementation of protobuf, if it is ready.
+/// Returns Python's implementation of protobuf, if it is installed.
 pub fn python() -> Option<Python> {
     std::env::var_os(PYTHON).map(|it| Python(it.into()))
 }
@@ -113,8 +113,8 @@ pub fn python() -> Option<Python> {
 pub struct Python(PathBuf);
 
 impl Python {
-    /// Runs `tests/interop/frames.py` for a message with `input` on its standard input; whether it succeeded, and what it
-    /// said.
+    /// Runs `tests/interop/frames.py` for a message with `input` on standard input. Returns whether it succeeded, and
+    /// its output.
     pub fn run(&self, what: &str, message: &str, input: &[u8]) -> (bool, String) {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/interop/frames.py");
         let directory = tempfile::tempdir().expect("a directory for the descriptors");

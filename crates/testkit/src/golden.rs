@@ -1,4 +1,4 @@
-//! Recorded cases of another implementation, and how close a program comes to them.
+//! Recorded cases of another implementation, and the comparison of a program with them.
 //!
 //! A case is a directory: `setup.json` (arguments, settings, files), `input.jsonl` (the client's steps),
 //! `scenario.json` (the model's answers), and one directory per recorded release with `output.norm.jsonl`,
@@ -16,7 +16,7 @@ use crate::Program;
 use crate::transcript::normal::{Normal, canonical};
 use crate::transcript::{Await, Case, Placed, Reach, Step, compare, run};
 
-/// What is compared.
+/// The parts of a case that are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Sequence and content of the lines on standard output.
@@ -29,7 +29,7 @@ pub enum Level {
     Sessions,
     /// Files in the working directory.
     Files,
-    /// Lines that are not as the program promises; nothing is compared.
+    /// Lines that violate the schema of the program; nothing is compared.
     Promises,
 }
 
@@ -56,26 +56,25 @@ impl Level {
     }
 }
 
-/// How a program did on one case, against the release it is closest to.
+/// The result of a program on one case, against the closest release.
 #[derive(Debug, Clone)]
 pub struct Verdict {
-    /// The case.
     pub case: String,
     /// The release it was compared with.
     pub release: String,
-    /// Where it differs, with a readable account.
+    /// The levels that differ, with a readable description.
     pub differences: Vec<(Level, String)>,
-    /// Awaited lines that did not come.
+    /// Awaited lines that did not arrive.
     pub problems: Vec<String>,
 }
 
 impl Verdict {
-    /// Whether nothing differs.
+    /// Reports whether nothing differs.
     pub fn agrees(&self) -> bool {
         self.differences.is_empty()
     }
 
-    /// Whether this level differs.
+    /// Reports whether this level differs.
     pub fn differs(&self, level: Level) -> bool {
         self.differences
             .iter()
@@ -96,7 +95,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Releases that read a project's files without being told to trust it. Their cases are played in a trusted project.
+/// Releases that read a project's files without a trust decision. Their cases are played in a trusted project.
 const BEFORE_TRUST: [&str; 2] = ["pi-0.52.12", "pi-0.73.1"];
 
 /// Plays the case in `directory` and compares with the releases recorded there.
@@ -112,7 +111,7 @@ pub fn judge(directory: &Path, releases: &[&str], program: &Program) -> Verdict 
             .iter()
             .all(|release| BEFORE_TRUST.contains(release))
     {
-        // Not an argument of the case: the runner notes those when it restarts the program.
+        // Not an argument of the case, because the runner records those when it restarts the program.
         program.command.push("--approve".into());
     }
     let recording = run(&case, &program);

@@ -1,4 +1,4 @@
-//! An issuer of signed tokens on loopback: real keys, real signatures, and a server that shows the public halves.
+//! An issuer of signed tokens on loopback: real keys, real signatures, and a server of the public keys.
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Write};
@@ -16,7 +16,7 @@ use ring::signature::{
 };
 use serde_json::{Value, json};
 
-/// Somebody with a key, who signs tokens.
+/// A key that signs tokens.
 pub struct Signer {
     id: String,
     pair: Pair,
@@ -29,14 +29,14 @@ enum Pair {
 }
 
 impl Signer {
-    /// With a new Ed25519 key of this name.
+    /// Creates a signer with a new Ed25519 key of this name.
     pub fn ed25519(id: &str) -> Self {
         let document = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
         let pair = Ed25519KeyPair::from_pkcs8(document.as_ref()).unwrap();
         Self::new(id, Pair::Ed25519(pair))
     }
 
-    /// With a new P-256 key of this name.
+    /// Creates a signer with a new P-256 key of this name.
     pub fn p256(id: &str) -> Self {
         let (kind, random) = (&ECDSA_P256_SHA256_FIXED_SIGNING, SystemRandom::new());
         let document = EcdsaKeyPair::generate_pkcs8(kind, &random).unwrap();
@@ -44,7 +44,7 @@ impl Signer {
         Self::new(id, Pair::P256(pair))
     }
 
-    /// With an RSA key of this name. It is always the same one: ring makes none.
+    /// Creates a signer with an RSA key of this name. The key is always the same, because ring cannot generate one.
     pub fn rsa(id: &str) -> Self {
         let document = include_bytes!("issuer/rsa-test-only.der");
         let pair = RsaKeyPair::from_der(document).unwrap();
@@ -56,7 +56,7 @@ impl Signer {
         Self { id, pair }
     }
 
-    /// The name of what it signs with.
+    /// Returns the name of the signature algorithm.
     pub fn algorithm(&self) -> &'static str {
         match self.pair {
             Pair::Ed25519(_) => "EdDSA",
@@ -65,7 +65,7 @@ impl Signer {
         }
     }
 
-    /// The public half of its key, as key sets have it.
+    /// Returns the public key, in the form of key sets.
     pub fn jwk(&self) -> Value {
         let (id, alg) = (&self.id, self.algorithm());
         match &self.pair {
@@ -86,13 +86,13 @@ impl Signer {
         }
     }
 
-    /// A token that says `claims`.
+    /// Creates a token with these claims.
     pub fn token(&self, claims: &Value) -> String {
         let header = json!({"alg": self.algorithm(), "kid": self.id, "typ": "JWT"});
         self.token_with(&header, claims)
     }
 
-    /// The same with another header.
+    /// Creates a token with another header.
     pub fn token_with(&self, header: &Value, claims: &Value) -> String {
         let part = |value: &Value| encoded(value.to_string().as_bytes());
         let message = format!("{}.{}", part(header), part(claims));
@@ -121,21 +121,21 @@ impl fmt::Debug for Signer {
     }
 }
 
-/// Bytes as tokens have them.
+/// Encodes bytes as tokens do.
 pub fn encoded(bytes: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// How an issuer answers.
+/// The behaviour of an issuer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Manner {
-    /// It says where its keys are, as OpenID Connect has it.
+    /// Publishes the location of its keys, like OpenID Connect.
     Discovery,
-    /// Its keys are where they usually are, and it does not say so.
+    /// Has its keys at the usual location, and does not publish it.
     KeysOnly,
-    /// It hangs up.
+    /// Closes every connection.
     Down,
-    /// It says that it is somebody else.
+    /// Claims to be another issuer.
     Impostor,
 }
 
@@ -153,7 +153,7 @@ struct Shared {
 }
 
 impl Issuer {
-    /// Starts one that shows the keys of `signers`.
+    /// Starts an issuer with the keys of `signers`.
     pub fn start(manner: Manner, signers: &[&Signer]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -164,29 +164,29 @@ impl Issuer {
         let (at, served) = (url.clone(), shared.clone());
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                // Whoever asked sees that there is no answer.
+                // The client sees that there is no answer.
                 let _ = served.answer(&at, stream);
             }
         });
         Self { url, shared }
     }
 
-    /// What its tokens say in `iss`.
+    /// Returns the value of `iss` in its tokens.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// How often its keys were asked for.
+    /// Returns the number of requests for its keys.
     pub fn asked(&self) -> usize {
         self.shared.asked.load(Ordering::SeqCst)
     }
 
-    /// Shows other keys from now on.
+    /// Replaces the published keys.
     pub fn rotate(&self, signers: &[&Signer]) {
         self.shared.state().1 = key_set(signers);
     }
 
-    /// Answers in another manner from now on.
+    /// Changes the behaviour.
     pub fn behave(&self, manner: Manner) {
         self.shared.state().0 = manner;
     }

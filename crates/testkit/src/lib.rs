@@ -1,9 +1,9 @@
-//! What the tests of every crate stand on: a scripted model server, a sandbox to run the program in, a
-//! runner for transcripts, a real browser, a real terminal, and ways to make files and pipes fail.
+//! Support for the tests of every crate: a scripted model server, a sandbox to run the program in, a runner for
+//! transcripts, a real browser, a real terminal, and ways to make files and pipes fail.
 //!
-//! This crate is a dev-dependency only. It knows the program under test as a command line and nothing
-//! else, so the same runner can drive another implementation of a protocol for comparison. Of our own crates it
-//! uses only `pinion-proto`, to hold frames against their declarations.
+//! This crate is a dev-dependency only. It treats the program under test as a command line, so the same runner can
+//! drive another implementation of a protocol for comparison. Of pinion's crates it uses only `pinion-proto`, to check
+//! frames against their declarations.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,5 +1,5 @@
-//! The program under test as a child process: lines in, lines out with their times, and an end that is
-//! always waited for. It knows nothing about any protocol beyond "one JSON value per line".
+//! The program under test as a child process: lines in, lines out with their times, and an exit that is always awaited.
+//! It assumes no protocol beyond "one JSON value per line".
 
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -23,13 +23,13 @@ use crate::transcript::fits;
 /// The command line of the program under test.
 #[derive(Debug, Clone)]
 pub struct Program {
-    /// The program and the arguments every run begins with.
+    /// The program and the first arguments of every run.
     pub command: Vec<OsString>,
-    /// Added to the environment of the sandbox.
+    /// Variables added to the environment of the sandbox.
     pub environment: Vec<(String, String)>,
-    /// What it promises about its lines; a runner that plays cases holds it to that.
+    /// The schema of its lines; runners of cases check the lines against it.
     pub promises: Option<Schema>,
-    /// Where it is installed; such paths are taken out of its output before comparing.
+    /// The directories it is installed in; these paths are removed from its output before a comparison.
     pub installed_in: Vec<PathBuf>,
     /// Holds the link of [`Program::linked`].
     _link: Option<Arc<TempDir>>,
@@ -41,12 +41,12 @@ impl Program {
         Self::from_command([path])
     }
 
-    /// Whether it is one binary, as ours is; the reference needs an interpreter.
+    /// Reports whether the program is one binary, like pinion; the reference needs an interpreter.
     pub fn is_binary(&self) -> bool {
         self.command.len() == 1
     }
 
-    /// A program with arguments of its own, such as an interpreter and a script.
+    /// A program with fixed arguments, such as an interpreter and a script.
     pub fn from_command<S: AsRef<OsStr>>(command: impl IntoIterator<Item = S>) -> Self {
         Self {
             command: command
@@ -71,13 +71,13 @@ impl Program {
         }
     }
 
-    /// The same program, held to a promise about its lines.
+    /// Returns the same program with a schema for its lines.
     pub fn promising(mut self, schema: Schema) -> Self {
         self.promises = Some(schema);
         self
     }
 
-    /// The command, ready to be changed further and spawned, in its own process group.
+    /// Returns the command, in its own process group, for further changes.
     pub fn command(&self, sandbox: &Sandbox, args: &[String]) -> Command {
         let mut command = Command::new(&self.command[0]);
         command
@@ -100,13 +100,13 @@ impl Program {
 /// One line of standard output.
 #[derive(Debug, Clone)]
 pub struct Line {
-    /// When it was read.
+    /// The time at which it was read.
     pub at: Instant,
-    /// The line as JSON; a line that is none reads `{"__unparsed": "…"}`.
+    /// The line as JSON; `{"__unparsed": "…"}` if it is not JSON.
     pub value: Value,
 }
 
-/// How a process ended.
+/// The end of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     /// It exited with this status.
@@ -116,7 +116,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// The status as one number: the code, or the negative number of the signal.
+    /// Returns the status as one number: the code, or the negative number of the signal.
     pub fn number(self) -> i32 {
         match self {
             Self::Code(code) => code,
@@ -124,7 +124,7 @@ impl Exit {
         }
     }
 
-    /// Reads it from what the system reports.
+    /// Converts the status that the system reports.
     pub fn of(status: ExitStatus) -> Self {
         match (status.code(), status.signal()) {
             (Some(code), _) => Self::Code(code),
@@ -157,8 +157,8 @@ pub struct Process {
     asked: usize,
 }
 
-/// How long an awaited line may take before the test gives up.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Time that an awaited line may take before the test fails.
+const LINE_TIMEOUT: Duration = Duration::from_secs(20);
 
 impl Process {
     /// Spawns a command prepared by [`Program::command`].
@@ -166,7 +166,8 @@ impl Process {
         Self::start_tapped(command, |_| ())
     }
 
-    /// The same, with every line of standard output also given to `tap` as it was read, with the LF if it has one.
+    /// Like [`Process::start`], and also passes every line of standard output to `tap` as it was read, with the LF if
+    /// it has one.
     pub fn start_tapped(mut command: Command, tap: impl FnMut(&[u8]) + Send + 'static) -> Self {
         command
             .stdin(Stdio::piped())
@@ -201,12 +202,11 @@ impl Process {
         }
     }
 
-    /// Its process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Writes one line; a reader that is gone is not an error here, the missing answer will be.
+    /// Writes one line. A closed pipe is not an error here, because the missing answer will be one.
     pub fn send_text(&mut self, line: &str) {
         self.send_bytes(format!("{line}\n").as_bytes());
     }
@@ -243,17 +243,17 @@ impl Process {
         lock(&self.output.seen).lines.get(position).cloned()
     }
 
-    /// How many lines have been read so far.
+    /// Returns the number of lines read so far.
     pub fn line_count(&self) -> usize {
         lock(&self.output.seen).lines.len()
     }
 
-    /// What it wrote to standard error so far.
+    /// Returns the standard error output so far.
     pub fn stderr(&self) -> String {
         String::from_utf8_lossy(&lock(&self.errors)).into_owned()
     }
 
-    /// The position of the `count`-th line from `from` on that `fits`, waiting for it at most `time`.
+    /// Returns the position of the `count`-th line from `from` on that `fits`, waiting for it at most `time`. Returns
     /// `None` as soon as the output has ended without it.
     pub fn find(
         &self,
@@ -285,8 +285,7 @@ impl Process {
         }
     }
 
-    /// Sends a command and gives back its response, which carries the same `id`; one is made up if
-    /// the command has none.
+    /// Sends a command and returns its response, which has the same `id`; a command without an id gets one.
     pub fn ask(&mut self, mut command: Value) -> Value {
         let from = self.line_count();
         if command.get("id").is_none() {
@@ -298,9 +297,9 @@ impl Process {
         self.expect(from, &pattern).value
     }
 
-    /// The next line from position `from` on that contains `pattern`.
+    /// Returns the next line from position `from` on that contains `pattern`.
     pub fn expect(&self, from: usize, pattern: &Value) -> Line {
-        let found = self.find(from, 1, PATIENCE, |line| fits(pattern, line));
+        let found = self.find(from, 1, LINE_TIMEOUT, |line| fits(pattern, line));
         found.and_then(|at| self.line(at)).unwrap_or_else(|| {
             let lines: Vec<String> = self
                 .lines()
@@ -313,7 +312,7 @@ impl Process {
         })
     }
 
-    /// Waits for its exit.
+    /// Waits for the exit.
     pub fn wait(&mut self, time: Duration) -> Option<Exit> {
         let end = Instant::now() + time;
         while self.exit.is_none() {
@@ -328,7 +327,7 @@ impl Process {
         self.exit
     }
 
-    /// Waits until everything it wrote has been read, which a surviving child may hold up.
+    /// Waits until all output has been read, which a surviving child may delay.
     pub fn drain(&mut self, time: Duration) {
         let end = Instant::now() + time;
         while self.readers.iter().any(|r| !r.is_finished()) && Instant::now() < end {
@@ -351,7 +350,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Also when the program itself is gone: what it left in its group must not outlive the test.
+        // The program may have exited and left processes in its group, which must not outlive the test.
         let _ = killpg(Pid::from_raw(self.child.id() as i32), Signal::SIGKILL);
         let _ = self.child.wait();
     }

@@ -1,5 +1,5 @@
-//! A place to run the program in: its own home, agent directory, working directory and temporary
-//! directory, with the mock model server configured as four providers. Everything goes with it on drop.
+//! An isolated environment for the program: home, agent directory, working directory and temporary directory, with the
+//! mock model server configured as four providers. Everything is removed on drop.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use base64::Engine as _;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-/// A home for one run of the program.
+/// The directories of one run of the program.
 #[derive(Debug)]
 pub struct Sandbox {
     root: PathBuf,
@@ -17,12 +17,12 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Makes the directories and a configuration that points at a model server on `port`.
+    /// Creates the directories and a configuration that points at a model server on `port`.
     pub fn new(port: u16) -> Self {
         Self::with_settings(port, &json!({}))
     }
 
-    /// As [`Sandbox::new`], with `settings` laid over the defaults; a null removes one.
+    /// Like [`Sandbox::new`], with `settings` merged over the defaults; a null removes one.
     pub fn with_settings(port: u16, settings: &Value) -> Self {
         let held = tempfile::Builder::new()
             .prefix("pinion-test-")
@@ -81,17 +81,17 @@ impl Sandbox {
         self.root.join("home/.pi/agent")
     }
 
-    /// Where temporary files go.
+    /// Returns the directory of temporary files.
     pub fn temporary(&self) -> PathBuf {
         self.root.join("tmp")
     }
 
-    /// A text found in the environment of every process started in this sandbox, and nowhere else.
+    /// Returns a text found in the environment of every process started in this sandbox, and nowhere else.
     pub fn marker(&self) -> &str {
         &self.marker
     }
 
-    /// The whole environment of the program; nothing of the caller's but PATH.
+    /// Returns the whole environment of the program; only PATH comes from the caller.
     pub fn environment(&self) -> Vec<(String, String)> {
         let text = |path: PathBuf| path.to_string_lossy().into_owned();
         [
@@ -138,7 +138,7 @@ impl Sandbox {
         found
     }
 
-    /// Leaves the directories where they are, for a look after a failure.
+    /// Preserves the directories, for inspection after a failure.
     pub fn keep(&mut self) -> &Path {
         if let Some(held) = self._held.take() {
             let _ = held.keep();
@@ -147,7 +147,7 @@ impl Sandbox {
     }
 }
 
-/// The environment variable that carries [`Sandbox::marker`].
+/// The environment variable that contains [`Sandbox::marker`].
 pub const MARKER_VARIABLE: &str = "PINION_TEST_MARKER";
 
 /// The mock providers, one for each wire format.

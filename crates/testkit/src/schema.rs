@@ -1,4 +1,4 @@
-//! The published schemas of what programs print and clients write, and lines that do not keep to them.
+//! The published schemas of the lines that programs print and clients write, and a check of lines against them.
 
 mod kinds;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 pub use kinds::{of_input, of_output};
 
-/// What a program promises about its lines.
+/// The schema of a program's lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Schema {
     /// `docs/schemas/pi-early.schema.json`.
@@ -30,8 +30,8 @@ struct Ready {
     input: Validator,
 }
 
-/// Complaints about one program; more would say the same.
-const ENOUGH: usize = 8;
+/// The most complaints about one program; more would repeat them.
+const MAX_COMPLAINTS: usize = 8;
 
 impl Schema {
     /// The schemas of pi's protocol, oldest first.
@@ -53,7 +53,7 @@ impl Schema {
     }
 
     fn ready(self) -> &'static Ready {
-        // Made once: that takes longer than checking thousands of lines.
+        // Compiled once, because that takes longer than checking thousands of lines.
         static READY: [OnceLock<Ready>; 4] = [const { OnceLock::new() }; 4];
         let text = match self {
             Self::PiEarly => include_str!("../../../docs/schemas/pi-early.schema.json"),
@@ -76,23 +76,23 @@ impl Schema {
         })
     }
 
-    /// What is wrong with a line that was printed.
+    /// Returns the error in a printed line.
     pub fn complaint(self, line: &Value) -> Option<String> {
         complaint(&self.ready().output, line)
     }
 
-    /// What is wrong with a line that a client writes.
+    /// Returns the error in a line of a client.
     pub fn input_complaint(self, line: &Value) -> Option<String> {
         complaint(&self.ready().input, line)
     }
 
-    /// What is wrong with these lines; what a runner noted in between is left out.
+    /// Returns the errors in these lines; the runner's own notes are skipped.
     pub fn complaints<'a>(self, lines: impl IntoIterator<Item = &'a Value>) -> Vec<String> {
         lines
             .into_iter()
             .filter(|line| line.get("__harness").is_none())
             .filter_map(|line| self.complaint(line))
-            .take(ENOUGH)
+            .take(MAX_COMPLAINTS)
             .collect()
     }
 }
@@ -102,7 +102,7 @@ fn complaint(validator: &Validator, line: &Value) -> Option<String> {
         return None;
     }
     let errors: Vec<_> = validator.iter_errors(line).collect();
-    let worst = telling(&errors, 0)?;
+    let worst = most_specific(&errors, 0)?;
     let text: String = line.to_string().chars().take(300).collect();
     let place = worst.instance_path();
     Some(format!(
@@ -110,9 +110,9 @@ fn complaint(validator: &Validator, line: &Value) -> Option<String> {
     ))
 }
 
-/// The error that says most: the deepest one, and of a choice that in the kind the value claims to be. None if
-/// the value claims to be of another kind, which members at `tag_depth` tell.
-fn telling<'e, 'v>(
+/// Returns the most specific error: the deepest one, and within a choice the one in the kind that the value claims to
+/// be. Returns `None` if the value claims another kind, which members at `tag_depth` show.
+fn most_specific<'e, 'v>(
     errors: &'e [ValidationError<'v>],
     tag_depth: usize,
 ) -> Option<&'e ValidationError<'v>> {
@@ -128,7 +128,7 @@ fn telling<'e, 'v>(
     let within = match deepest.kind() {
         ValidationErrorKind::OneOfNotValid { context } | ValidationErrorKind::AnyOf { context } => {
             let mut kinds = context.iter();
-            kinds.find_map(|errors| telling(errors, below + 1))
+            kinds.find_map(|errors| most_specific(errors, below + 1))
         }
         _ => None,
     };

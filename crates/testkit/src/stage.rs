@@ -9,21 +9,21 @@ use crate::{ModelServer, Process, Program, Sandbox};
 /// Everything a whole-program test needs.
 #[derive(Debug)]
 pub struct Stage {
-    /// Answers as the scenario says.
+    /// Answers with the turns of the scenario.
     pub server: ModelServer,
-    /// Where the program runs.
+    /// The environment of the program.
     pub sandbox: Sandbox,
     /// The program under test.
     pub program: Program,
 }
 
 impl Stage {
-    /// A stage on which the model answers as the scenario says; see [`crate::model`].
+    /// Creates a stage whose model follows the scenario; see [`crate::model`].
     pub fn new(program: impl AsRef<std::ffi::OsStr>, scenario: Value) -> Self {
         Self::with_settings(program, scenario, json!({}))
     }
 
-    /// The same with settings of its own.
+    /// Like [`Stage::new`], with other settings.
     pub fn with_settings(
         program: impl AsRef<std::ffi::OsStr>,
         scenario: Value,
@@ -43,7 +43,7 @@ impl Stage {
         Process::start(self.command(args))
     }
 
-    /// The command behind [`Stage::start`], to be changed before it is spawned.
+    /// Returns the command behind [`Stage::start`], for changes before it is spawned.
     pub fn command(&self, args: &[&str]) -> Command {
         let args: Vec<String> = ["--mode", "rpc"]
             .iter()

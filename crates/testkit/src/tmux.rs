@@ -1,5 +1,5 @@
-//! A real terminal to run the program in: a tmux server of its own, with one window. Keys go in as a person types
-//! them, and the screen is read back as text.
+//! A real terminal for the program: its own tmux server with one window. Keys are sent as a person types them, and the
+//! screen is read back as text.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use crate::Sandbox;
 
-/// How long the screen may take to show what is waited for.
-const PATIENCE: Duration = Duration::from_secs(30);
-const LOOK: Duration = Duration::from_millis(15);
+/// Time that the screen may take to show the awaited text.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
+const POLL_INTERVAL: Duration = Duration::from_millis(15);
 
 /// A terminal with a program in it; the server ends with it.
 #[derive(Debug)]
@@ -88,13 +88,13 @@ impl Tmux {
         self.press(&["Enter"]);
     }
 
-    /// Has the shell run a line on an empty screen, so that nothing left from before is taken for what it shows.
+    /// Runs a line in the shell on an empty screen, so that older output cannot be mistaken for its output.
     pub fn run(&self, line: &str) {
         self.tmux(&["send-keys", "-R"]);
         self.say(&format!("clear; {line}"));
     }
 
-    /// Pastes text, marked as such where the program wants that.
+    /// Pastes text, as a bracketed paste if the program enabled that.
     pub fn paste(&self, text: &str) {
         let place = std::env::temp_dir().join(format!("{}-{}", self.socket, "paste"));
         std::fs::write(&place, text).expect("a file for the paste");
@@ -103,23 +103,23 @@ impl Tmux {
         self.tmux(&["paste-buffer", "-p", "-d"]);
     }
 
-    /// Makes the window another size.
+    /// Resizes the window.
     pub fn resize(&self, columns: u16, rows: u16) {
         let (columns, rows) = (columns.to_string(), rows.to_string());
         self.tmux(&["resize-window", "-x", &columns, "-y", &rows]);
     }
 
-    /// The screen as text, rows without what is empty at their ends.
+    /// Returns the screen as text; rows have no trailing blanks.
     pub fn screen(&self) -> String {
         self.tmux(&["capture-pane", "-p"])
     }
 
-    /// The screen with its colours, as escape sequences.
+    /// Returns the screen with its colours, as escape sequences.
     pub fn coloured_screen(&self) -> String {
         self.tmux(&["capture-pane", "-p", "-e"])
     }
 
-    /// What the program put into the clipboard.
+    /// Returns the text that the program copied to the clipboard.
     pub fn clipboard(&self) -> String {
         self.tmux(&["show-buffer"])
     }
@@ -129,31 +129,31 @@ impl Tmux {
         self.tmux(&["set-option", "-g", name, value]);
     }
 
-    /// What tmux knows of the pane: a format such as `#{alternate_on}`.
+    /// Evaluates a tmux format for the pane, such as `#{alternate_on}`.
     pub fn ask(&self, format: &str) -> String {
         self.tmux(&["display-message", "-p", format])
             .trim()
             .to_owned()
     }
 
-    /// The process in the pane.
+    /// Returns the process id of the program in the pane.
     pub fn process(&self) -> i32 {
         self.ask("#{pane_pid}").parse().expect("a process id")
     }
 
-    /// Waits until the screen shows `text`; gives the screen.
+    /// Waits until the screen shows `text` and returns the screen.
     pub fn wait_for(&self, text: &str) -> String {
         self.wait_until(&format!("\"{text}\""), |screen| screen.contains(text))
     }
 
-    /// Waits until the screen does not show `text`; gives the screen.
+    /// Waits until the screen does not show `text` and returns the screen.
     pub fn wait_without(&self, text: &str) -> String {
         self.wait_until(&format!("no \"{text}\""), |screen| !screen.contains(text))
     }
 
-    /// Waits until the screen is as wanted; gives it.
+    /// Waits until `wanted` accepts the screen and returns it.
     pub fn wait_until(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + WAIT_TIMEOUT;
         loop {
             let screen = self.screen();
             if wanted(&screen) {
@@ -163,13 +163,13 @@ impl Tmux {
                 Instant::now() < until,
                 "waited for {what} in vain; the screen:\n{screen}"
             );
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 
-    /// Waits until what tmux knows of the pane is `wanted`.
+    /// Waits until a tmux format for the pane has the value `wanted`.
     pub fn wait_until_asked(&self, format: &str, wanted: &str) {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + WAIT_TIMEOUT;
         while self.ask(format) != wanted {
             assert!(
                 Instant::now() < until,
@@ -177,7 +177,7 @@ impl Tmux {
                 self.ask(format),
                 self.screen()
             );
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 
@@ -209,7 +209,7 @@ impl Tmux {
 
 impl Drop for Tmux {
     fn drop(&mut self) {
-        // A server whose program has ended may be gone already.
+        // The server ends with its program and may be gone already.
         let _ = self.command(&["kill-server"]).output();
     }
 }

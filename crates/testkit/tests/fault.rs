@@ -1,4 +1,4 @@
-//! The faults do what they say, on programs that are known.
+//! The faults, on well-known programs.
 
 #![allow(clippy::expect_used, reason = "a test")]
 
@@ -128,7 +128,7 @@ fn a_small_disk_fills_up_and_can_be_emptied() {
     let sandbox = Sandbox::new(1);
     let disk = match SmallDisk::mount(&sandbox.work(), 64 * 1024) {
         Ok(disk) => disk,
-        // Only a machine that lets us mount can show the rest.
+        // The rest requires the right to mount.
         Err(reason) => return assert!(!reason.is_empty()),
     };
     disk.fill();

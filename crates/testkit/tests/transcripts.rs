@@ -1,4 +1,4 @@
-//! The transcript runner on programs simple enough to know what they do.
+//! The transcript runner on simple, well-known programs.
 
 use pinion_testkit::Program;
 use pinion_testkit::transcript::text::{check_text, parse};

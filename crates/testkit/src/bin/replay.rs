@@ -1,4 +1,4 @@
-//! Plays recorded cases against any program and says where it differs, for work on one case at a time.
+//! Plays recorded cases against any program and prints the differences, for work on one case at a time.
 //!
 //! `replay CASES [NAME…] -- COMMAND…` plays all cases in the directory CASES, or the named ones;
 //! `replay FILE.txt… -- COMMAND…` plays transcripts.

@@ -1,4 +1,4 @@
-//! One page of a browser, used as a person uses it.
+//! One page of a browser, used like a person uses it.
 
 use std::fs;
 use std::path::Path;
@@ -11,10 +11,9 @@ use serde_json::{Value, json};
 
 use super::Line;
 
-/// How long something awaited on a page may take before the test gives up.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Time that an awaited state of a page may take before the test fails.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A page.
 #[derive(Debug)]
 pub struct Page {
     line: Arc<Line>,
@@ -39,7 +38,7 @@ pub enum Key {
     Slash,
 }
 
-/// What the user's system prefers.
+/// The colour scheme of the user's system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
     /// Dark on light.
@@ -61,7 +60,7 @@ impl Page {
         page
     }
 
-    /// Goes to an address and waits until the page has loaded.
+    /// Opens an address and waits until the page has loaded.
     pub fn open(&self, address: &str) {
         self.ask("Page.navigate", json!({"url": address}));
         let loaded = "document.readyState === 'complete' && location.href !== 'about:blank'";
@@ -75,7 +74,7 @@ impl Page {
         self.wait_for("!window.isOld && document.readyState === 'complete'");
     }
 
-    /// The value of an expression; promises are waited for.
+    /// Evaluates an expression; promises are awaited.
     pub fn evaluate(&self, expression: &str) -> Value {
         self.try_evaluate(expression)
             .unwrap_or_else(|error| panic!("{expression}: {error}"))
@@ -94,8 +93,8 @@ impl Page {
 
     /// Waits until an expression is true.
     pub fn wait_for(&self, expression: &str) {
-        let end = Instant::now() + PATIENCE;
-        // While a page is being replaced there is nothing to ask.
+        let end = Instant::now() + WAIT_TIMEOUT;
+        // A page that is being replaced cannot evaluate anything.
         while self.try_evaluate(expression).unwrap_or(Value::Null) != json!(true) {
             if Instant::now() > end {
                 let text = self.try_evaluate("document.body.innerText");
@@ -108,7 +107,7 @@ impl Page {
         }
     }
 
-    /// Waits until the text of what `selector` names contains `text`.
+    /// Waits until the text of an element that matches `selector` contains `text`.
     pub fn wait_for_text(&self, selector: &str, text: &str) {
         self.wait_for(&format!(
             "[...document.querySelectorAll({})].some((found) => found.innerText.includes({}))",
@@ -117,12 +116,12 @@ impl Page {
         ));
     }
 
-    /// Waits until there is something that `selector` names.
+    /// Waits until an element matches `selector`.
     pub fn wait_for_element(&self, selector: &str) {
         self.wait_for(&format!("!!document.querySelector({})", json!(selector)));
     }
 
-    /// The text of the first element that `selector` names.
+    /// Returns the text of the first element that matches `selector`.
     pub fn text(&self, selector: &str) -> String {
         self.wait_for_element(selector);
         let text = self.evaluate(&format!(
@@ -132,7 +131,7 @@ impl Page {
         text.as_str().unwrap_or_default().to_owned()
     }
 
-    /// How many elements `selector` names.
+    /// Returns the number of elements that match `selector`.
     pub fn count(&self, selector: &str) -> u64 {
         let count = self.evaluate(&format!(
             "document.querySelectorAll({}).length",
@@ -174,12 +173,12 @@ impl Page {
         }
     }
 
-    /// Types text into whatever has the focus.
+    /// Types text into the focused element.
     pub fn type_text(&self, text: &str) {
         self.ask("Input.insertText", json!({"text": text}));
     }
 
-    /// Clicks a field and replaces what is in it.
+    /// Clicks a field and replaces its content.
     pub fn fill(&self, selector: &str, text: &str) {
         self.click(selector);
         self.evaluate("document.activeElement.select?.()");
@@ -198,7 +197,7 @@ impl Page {
         self.evaluate(&script);
     }
 
-    /// Presses a key, with all a browser does on it.
+    /// Presses a key, with all events of a real one.
     pub fn press(&self, key: Key) {
         let (name, code, number, text) = match key {
             Key::Enter => ("Enter", "Enter", 13, "\r"),
@@ -222,14 +221,14 @@ impl Page {
         self.ask("Input.dispatchKeyEvent", event);
     }
 
-    /// Gives the page this size, as of a telephone if it is narrow.
+    /// Resizes the page; a narrow one emulates a telephone.
     pub fn resize(&self, width: u32, height: u32) {
         let size = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600});
         self.ask("Emulation.setDeviceMetricsOverride", size);
         self.wait_for(&format!("innerWidth === {width}"));
     }
 
-    /// Lets the user's system prefer dark or light.
+    /// Sets the preferred colour scheme.
     pub fn prefer(&self, scheme: Scheme) {
         let value = match scheme {
             Scheme::Light => "light",
@@ -256,8 +255,8 @@ impl Page {
         fs::write(path, bytes.expect("base64")).expect("the picture is written");
     }
 
-    /// Errors and violations the page reported: uncaught exceptions, errors on its console, refused content. Failed requests
-    /// are told by their status, as in `401 /auth/session`.
+    /// Returns the errors and violations that the page reported: uncaught exceptions, errors on its console, refused
+    /// content. Failed requests appear with their status, as in `401 /auth/session`.
     pub fn complaints(&self) -> Vec<String> {
         self.events()
             .iter()
@@ -285,7 +284,7 @@ impl Page {
             .collect()
     }
 
-    /// The addresses that were requested.
+    /// Returns the requested addresses.
     pub fn requests(&self) -> Vec<String> {
         let events = self.events();
         let sent = events

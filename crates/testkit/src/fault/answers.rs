@@ -1,8 +1,8 @@
-//! Answers of a model that go wrong, for tests of what becomes of a run then.
+//! Failing answers of a model, for tests of a run's reaction.
 
 use serde_json::{Value, json};
 
-/// Turns that fail: refused, answered with an error or with nonsense, and cut at many places.
+/// Turns that fail: refused, answered with an error or with nonsense, and cut at many positions.
 pub fn faults() -> Vec<Value> {
     let mut turns = vec![
         json!({"refuse": true}),
@@ -34,7 +34,7 @@ pub fn faults() -> Vec<Value> {
     turns
 }
 
-/// A turn that is cut at a place, in a manner.
+/// Returns a turn that is cut at a position; `then` is the kind of end.
 fn cut(at: &Value, then: &str) -> Value {
     json!({"steps": [{"thinking": "Hm, ünd"}, {"text": "some wörds, and möre wörds than anyone needs", "chunk": 3},
                      {"tool": "bash", "args": {"command": "echo never >> ran"}}],

@@ -22,7 +22,7 @@ pub struct SmallDisk {
 }
 
 impl SmallDisk {
-    /// Mounts over `path`; the error says why that is not possible here. Needs to be allowed to mount.
+    /// Mounts over `path`; the error is the reason why that is not possible here. Requires the right to mount.
     pub fn mount(path: &Path, bytes: u64) -> Result<Self, String> {
         let size = format!("size={bytes},mode=0777");
         let output = Command::new("mount")
@@ -38,7 +38,7 @@ impl SmallDisk {
         })
     }
 
-    /// Fills what is left with a file of zeros.
+    /// Fills the rest with a file of zeros.
     pub fn fill(&self) {
         use io::Write;
         let Ok(mut file) = fs::File::create(self.path.join("ballast")) else {
@@ -47,7 +47,7 @@ impl SmallDisk {
         while file.write_all(&[0; 4096]).is_ok() {}
     }
 
-    /// Makes room again.
+    /// Frees the space again.
     pub fn empty(&self) {
         let _ = fs::remove_file(self.path.join("ballast"));
     }

@@ -1,11 +1,10 @@
-//! A program under limits. They are set by the shell that starts it, so nothing in the program or the test has
-//! to know about them.
+//! Runs a program under limits. The shell that starts it sets them, so that neither the program nor the test changes.
 
 use std::ffi::OsString;
 
 use crate::Program;
 
-/// What a program may use at most.
+/// A limit of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     /// Size of any file it writes, in units of 512 bytes; a write beyond fails as on a full disk.
@@ -16,7 +15,7 @@ pub enum Limit {
     AddressSpace(u64),
 }
 
-/// The same program, started under limits.
+/// Returns the same program, started under limits.
 pub fn limited(program: &Program, limits: &[Limit]) -> Program {
     let mut script = String::new();
     for limit in limits {

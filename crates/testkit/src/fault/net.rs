@@ -8,7 +8,7 @@ use nix::sys::socket::{
     AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, getsockname, listen, socket,
 };
 
-/// A port on which nobody accepts and whose queue is full: a connection to it is neither made nor refused.
+/// A port that accepts no connection and whose queue is full: a connection to it is neither made nor refused.
 #[derive(Debug)]
 pub struct DeafPort {
     number: u16,
@@ -17,7 +17,7 @@ pub struct DeafPort {
 }
 
 impl DeafPort {
-    /// Opens one on the loopback interface.
+    /// Opens a port on the loopback interface.
     pub fn open() -> Self {
         let flags = SockFlag::SOCK_CLOEXEC;
         let socket = socket(AddressFamily::Inet, SockType::Stream, flags, None).expect("a socket");
@@ -26,7 +26,7 @@ impl DeafPort {
         let name: SockaddrIn = getsockname(socket.as_raw_fd()).expect("a bound socket has a name");
         let number = name.port();
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, number));
-        // The queue takes a few connections; the first that hangs shows that it is full.
+        // The queue accepts a few connections; the first that hangs shows that it is full.
         let mut queue = Vec::new();
         while let Ok(stream) = TcpStream::connect_timeout(&address, Duration::from_millis(200)) {
             queue.push(stream);
@@ -38,7 +38,6 @@ impl DeafPort {
         }
     }
 
-    /// The port.
     pub fn number(&self) -> u16 {
         self.number
     }

@@ -1,4 +1,4 @@
-//! The other end of a pipe, behaving badly.
+//! A badly behaved reader or writer at the other end of a pipe.
 
 use std::io::{Read, Write};
 use std::sync::mpsc::{self, SyncSender};
@@ -6,22 +6,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// How a reader behaves.
+/// The behaviour of a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
-    /// As fast as it can.
+    /// Reads as fast as it can.
     Steady,
-    /// So many bytes per second.
+    /// Reads this many bytes per second.
     Slow(u64),
-    /// So many bytes per second, until it is told to go on.
+    /// Reads this many bytes per second until [`Reader::go_on`] is called.
     SlowAtFirst(u64),
-    /// Stops reading after so many bytes, with the pipe open.
+    /// Stops reading after this many bytes, with the pipe open.
     StopAfter(u64),
-    /// Closes the pipe after so many bytes.
+    /// Closes the pipe after this many bytes.
     CloseAfter(u64),
 }
 
-/// A reader at the end of a pipe. One that stopped goes on when told; all end with the pipe.
+/// A reader at the end of a pipe. [`Reader::go_on`] resumes one that stopped; all end with the pipe.
 #[derive(Debug)]
 pub struct Reader {
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -45,7 +45,7 @@ impl Reader {
                 }
                 let room = match manner {
                     Reading::Steady => buffer.len() as u64,
-                    // Small bites, so that the speed is even.
+                    // Small reads, so that the speed is even.
                     Reading::Slow(rate) | Reading::SlowAtFirst(rate) => (rate / 20).max(1),
                     Reading::StopAfter(limit) | Reading::CloseAfter(limit) => {
                         limit.saturating_sub(total)
@@ -54,7 +54,7 @@ impl Reader {
                 match manner {
                     Reading::CloseAfter(_) if room == 0 => return,
                     Reading::StopAfter(_) if room == 0 => {
-                        // The reader itself may be dropped while it holds: then it ends.
+                        // A dropped reader also ends the wait.
                         if held.recv().is_err() {
                             return;
                         }
@@ -86,17 +86,17 @@ impl Reader {
     /// Lets a reader that stopped, or was slow at first, read the rest.
     pub fn go_on(&self) {
         if let Some(go_on) = &self.go_on {
-            // A reader that was told already needs no second word.
+            // A second request has no effect.
             let _ = go_on.try_send(());
         }
     }
 
-    /// What was read so far.
+    /// Returns the bytes read so far.
     pub fn bytes(&self) -> Vec<u8> {
         lock(&self.bytes).clone()
     }
 
-    /// Waits for the end of the pipe and gives back all that was read; what there is when time is up.
+    /// Waits for the end of the pipe and returns all bytes read, or those read until `time` is over.
     pub fn finish(mut self, time: Duration) -> Vec<u8> {
         let end = Instant::now() + time;
         if let Some(thread) = self.thread.take() {

@@ -1,5 +1,4 @@
-//! What the system knows about running processes: which belong to a test, what they hold open, what they
-//! use. Reads `/proc`, so Linux only.
+//! Facts about running processes: those of a test, their open files and their memory. Reads `/proc`, so Linux only.
 
 use std::fs;
 use std::thread;
@@ -13,9 +12,7 @@ use crate::sandbox::MARKER_VARIABLE;
 /// A process that belongs to a test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// Its id.
     pub pid: u32,
-    /// Its command line.
     pub command: String,
 }
 
@@ -42,7 +39,7 @@ pub fn marked(marker: &str) -> Vec<Found> {
     pids.filter(is_marked).map(describe).collect()
 }
 
-/// Waits until no such process is left; those that stayed.
+/// Waits until no such process is left and returns the remaining ones.
 pub fn left_behind(marker: &str, time: Duration) -> Vec<Found> {
     let end = Instant::now() + time;
     loop {
@@ -54,12 +51,12 @@ pub fn left_behind(marker: &str, time: Duration) -> Vec<Found> {
     }
 }
 
-/// Ends a process at once.
+/// Kills a process.
 pub fn end(pid: u32) {
     let _ = kill(Pid::from_raw(pid as i32), Signal::SIGKILL);
 }
 
-/// How many files a process has open.
+/// Returns the number of open files of a process.
 pub fn open_files(pid: u32) -> usize {
     fs::read_dir(format!("/proc/{pid}/fd"))
         .into_iter()
@@ -67,12 +64,12 @@ pub fn open_files(pid: u32) -> usize {
         .count()
 }
 
-/// Memory a process holds now, in bytes.
+/// Returns the resident memory of a process, in bytes.
 pub fn resident_bytes(pid: u32) -> u64 {
     status_kib(pid, "VmRSS:") * 1024
 }
 
-/// The most memory it ever held, in bytes.
+/// Returns the peak resident memory of a process, in bytes.
 pub fn peak_resident_bytes(pid: u32) -> u64 {
     status_kib(pid, "VmHWM:") * 1024
 }

@@ -8,7 +8,7 @@ use super::inspect::Dialect;
 use super::outlet::{Ended, Outlet};
 use super::scenario::{Delta, Step, ToolStep, steps, stop_reason};
 
-/// What an answer is made from.
+/// The input of an answer.
 pub(super) struct Answer<'a> {
     pub turn: &'a Value,
     pub model: &'a str,
@@ -34,7 +34,7 @@ impl Answer<'_> {
         }
     }
 
-    /// The stop reason in the provider's words; unknown ones go out as they are.
+    /// Returns the stop reason in the provider's words; unknown ones are sent unchanged.
     fn stop(&self, words: &[(&str, &str)]) -> String {
         let stop = stop_reason(self.turn);
         let found = words.iter().find(|(name, _)| *name == stop);
@@ -311,7 +311,7 @@ impl Answer<'_> {
     }
 }
 
-/// Sends the pieces of a block, obeying what stands between them; gives back nothing.
+/// Sends the pieces of a block, with the pauses and faults between them.
 pub(super) fn each(
     deltas: Vec<Delta>,
     out: &mut Outlet<'_>,
@@ -327,7 +327,7 @@ pub(super) fn each(
 /// In a piece of text: the time at which it is sent, for measuring how long it takes to arrive.
 const NOW: &str = "{now_ns}";
 
-/// Puts the time of the monotonic clock in, which is the same in all processes of a machine.
+/// Inserts the time of the monotonic clock, which is the same in all processes of a machine.
 fn stamped(piece: &str) -> String {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every system has this clock");
     let nanoseconds = now.tv_sec() * 1_000_000_000 + now.tv_nsec();

@@ -1,4 +1,4 @@
-//! Answers that the prompt itself dictates, for tests whose model must do what the client says. The user messages since the
+//! Answers that the prompt itself dictates, for tests whose model must follow the client. The user messages since the
 //! last answer or tool result are searched for a line that begins with a directive; the first one counts:
 //!
 //! | line | answer |
@@ -12,7 +12,7 @@ use serde_json::{Deserializer, Value, json};
 
 use super::inspect::RequestView;
 
-/// The turn that answers this request.
+/// Returns the turn that answers this request.
 pub(super) fn turn(view: &RequestView) -> Value {
     let lines = view.unanswered.iter().flat_map(|text| text.lines());
     let otherwise = || {
@@ -34,7 +34,7 @@ fn steps(line: &str) -> Option<Value> {
     Some(json!([{"text": ["slow ", {"delay_ms": pause}, "done"]}]))
 }
 
-/// Arguments may hold `&&` themselves, so each is read as JSON before the next call is looked for.
+/// Arguments may contain `&&` themselves, so each is parsed as JSON before the next call is searched for.
 fn tool_calls(mut rest: &str) -> Value {
     let mut calls = Vec::new();
     loop {

@@ -1,5 +1,5 @@
-//! Reads a request as far as a scenario needs to choose its answer: who said what last, how many tools
-//! were offered. It does not judge the request; tests do that on the recorded body.
+//! Reads the parts of a request by which a scenario chooses its answer: the last messages and the number of tools. It
+//! does not check the request; tests do that on the recorded body.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ pub(super) enum Dialect {
 }
 
 impl Dialect {
-    /// The dialect spoken at this path, if it is a model endpoint at all.
+    /// Returns the dialect of this path, if it is a model endpoint.
     pub(super) fn of_path(path: &str) -> Option<Self> {
         if path.ends_with("/chat/completions") {
             Some(Self::Chat)
@@ -46,9 +46,9 @@ pub(super) struct RequestView {
     pub last_user: String,
     pub system: String,
     pub assistant_count: usize,
-    /// What users said since the last answer or tool result.
+    /// The user messages since the last answer or tool result.
     pub unanswered: Vec<String>,
-    /// Whether tool results came after the last answer.
+    /// Tool results came after the last answer.
     pub after_tools: bool,
     pub raw: String,
 }

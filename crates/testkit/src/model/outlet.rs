@@ -13,12 +13,12 @@ use serde_json::Value;
 use super::Shared;
 use super::scenario::Control;
 
-/// Why an answer stopped before its end. A stall ends as `HungUp`, when the client gives up.
+/// The reason why an answer stopped before its end. A stall ends as `HungUp`, when the client gives up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ended {
     /// The client closed the connection, or the server is being dropped.
     HungUp,
-    /// The scenario asked for it.
+    /// The scenario requested it.
     Cut,
 }
 
@@ -28,9 +28,9 @@ impl From<io::Error> for Ended {
     }
 }
 
-/// Where a fault strikes.
+/// The position of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum FaultPosition {
     /// Before any byte of the answer.
     Connect,
     /// After the response head.
@@ -45,7 +45,7 @@ pub(super) enum Place {
 
 #[derive(Debug, Clone)]
 pub(super) struct Fault {
-    pub place: Place,
+    pub place: FaultPosition,
     pub then: Control,
 }
 
@@ -54,11 +54,11 @@ impl Fault {
     pub(super) fn read(value: &Value) -> Option<Self> {
         let at = value.get("at")?;
         let place = match (at.as_str(), at["event"].as_u64(), at["byte"].as_u64()) {
-            (Some("connect"), ..) => Place::Connect,
-            (Some("headers"), ..) => Place::Headers,
-            (Some("utf8"), ..) => Place::Utf8,
-            (_, Some(n), _) => Place::Event(n),
-            (_, _, Some(n)) => Place::Byte(n),
+            (Some("connect"), ..) => FaultPosition::Connect,
+            (Some("headers"), ..) => FaultPosition::Headers,
+            (Some("utf8"), ..) => FaultPosition::Utf8,
+            (_, Some(n), _) => FaultPosition::Event(n),
+            (_, _, Some(n)) => FaultPosition::Byte(n),
             _ => panic!("this place for a fault is not understood: {at}"),
         };
         let then = match value["then"].as_str() {
@@ -71,7 +71,7 @@ impl Fault {
     }
 }
 
-/// How the events of one answer go out.
+/// The way in which the events of one answer are sent.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Manner {
     pub pace: Duration,
@@ -89,7 +89,7 @@ pub(super) struct Outlet<'a> {
     waiting: Vec<u8>,
     events: u64,
     bytes: u64,
-    /// A pause follows an event only if the scenario put none there itself.
+    /// A pause follows an event only if the scenario has none there.
     after_event: bool,
     first_event: Option<Instant>,
 }
@@ -114,8 +114,8 @@ impl<'a> Outlet<'a> {
         self.first_event
     }
 
-    /// Strikes if the fault belongs to a place before the body.
-    pub(super) fn reached(&mut self, place: Place) -> Result<(), Ended> {
+    /// Triggers the fault if it belongs to a position before the body.
+    pub(super) fn reached(&mut self, place: FaultPosition) -> Result<(), Ended> {
         match &self.manner.fault {
             Some(fault) if fault.place == place => {
                 let then = fault.then.clone();
@@ -145,12 +145,12 @@ impl<'a> Outlet<'a> {
         self.after_event = true;
         let strikes = self.manner.fault.as_ref().and_then(|fault| {
             let offset = match fault.place {
-                Place::Event(n) => (n == self.events).then_some(bytes.len() / 2),
-                Place::Utf8 => bytes.iter().position(|b| *b >= 0xc0).map(|at| at + 1),
-                Place::Byte(n) => {
+                FaultPosition::Event(n) => (n == self.events).then_some(bytes.len() / 2),
+                FaultPosition::Utf8 => bytes.iter().position(|b| *b >= 0xc0).map(|at| at + 1),
+                FaultPosition::Byte(n) => {
                     (n < self.bytes + bytes.len() as u64).then(|| (n - self.bytes) as usize)
                 }
-                Place::Connect | Place::Headers => None,
+                FaultPosition::Connect | FaultPosition::Headers => None,
             };
             offset.map(|offset| (offset, fault.then.clone()))
         });
@@ -225,20 +225,20 @@ impl<'a> Outlet<'a> {
         }
     }
 
-    /// Watches the connection for at most `time`; true once the other side is gone.
+    /// Watches the connection for at most `time`; true once the client has closed it.
     fn hung_up(&self, time: Duration) -> bool {
         if self.shared.stopping() {
             return true;
         }
         let mut fds = [PollFd::new(self.stream.as_fd(), PollFlags::POLLIN)];
-        // Rounded up: a pause of less than a millisecond must not become a busy loop.
+        // Rounded up, because a pause of less than a millisecond must not become a busy loop.
         let millis = time.as_micros().div_ceil(1000) as u16;
         match poll(&mut fds, PollTimeout::from(millis)) {
             Ok(0) | Err(_) => false,
             Ok(_) => match self.stream.peek(&mut [0]) {
                 Ok(0) | Err(_) => true,
                 Ok(_) => {
-                    // The next request is already here; it says nothing about this one.
+                    // The next request has arrived, which does not affect this one.
                     std::thread::sleep(time);
                     false
                 }

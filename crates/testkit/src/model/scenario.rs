@@ -31,7 +31,7 @@ pub(super) enum Delta {
     Control(Control),
 }
 
-/// What holds or ends a stream.
+/// An instruction that delays or ends a stream.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Control {
     Delay(u64),
@@ -50,7 +50,7 @@ pub(super) struct ToolStep {
     pub pieces: Vec<String>,
 }
 
-/// Where a turn stands in its list, and the turn itself.
+/// A turn and its position in its list.
 #[derive(Debug, Clone)]
 pub(super) struct Pick {
     pub list: String,
@@ -109,7 +109,7 @@ impl Scenario {
         self.cursors.clear();
     }
 
-    /// Whether turns are answered in order without a look at the requests.
+    /// Reports whether turns are answered in order without reading the requests.
     pub(super) fn is_blind(&self) -> bool {
         self.spec["blind"] == json!(true)
     }
@@ -250,7 +250,7 @@ pub(super) fn steps(turn: &Value) -> Vec<Step> {
         .collect()
 }
 
-/// Why the turn stops: as it says, else `tool` if it calls one, else `stop`.
+/// Returns the stop reason of a turn: its own, else `tool` if it calls one, else `stop`.
 pub(super) fn stop_reason(turn: &Value) -> String {
     if let Some(stop) = turn["stop"].as_str() {
         return stop.to_owned();

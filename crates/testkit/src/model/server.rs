@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::dialect::Answer;
 use super::http::{HttpRequest, read_request, write_answer, write_stream_head};
 use super::inspect::{Dialect, RequestView};
-use super::outlet::{Ended, Fault, Manner, Outlet, Place};
+use super::outlet::{Ended, Fault, FaultPosition, Manner, Outlet};
 use super::scenario::Pick;
 use super::{Shared, Timing};
 
@@ -35,7 +35,7 @@ const LOGGED_HEADERS: [&str; 14] = [
     "x-session-affinity",
 ];
 
-/// What becomes of a connection after an answer.
+/// The state of a connection after an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
     Keep,
@@ -215,7 +215,7 @@ impl Asked {
         if let Some(gate) = turn["pre_gate"].as_str() {
             outlet.control(&Control::Gate(gate.to_owned()))?;
         }
-        outlet.reached(Place::Connect)?;
+        outlet.reached(FaultPosition::Connect)?;
         if turn["refuse"] == json!(true) {
             return Err(Ended::Cut);
         }
@@ -245,7 +245,7 @@ impl Asked {
             return Ok(write_answer(stream, 200, body.as_bytes(), &Value::Null)?);
         }
         write_stream_head(stream)?;
-        outlet.reached(Place::Headers)?;
+        outlet.reached(FaultPosition::Headers)?;
         answer.stream(self.dialect, outlet)
     }
 }

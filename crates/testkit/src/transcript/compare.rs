@@ -100,10 +100,10 @@ fn content(message: &Value) -> String {
     }
 }
 
-/// What successful responses carried, one line per value, of what was expected and of what was found.
+/// Returns the data of successful responses, one line per value, of the expected and of the actual lines.
 ///
-/// A client that knows the expected fields is not hurt by others, and cannot tell a field that is null from
-/// one that is absent in any language we know of: neither counts as a difference.
+/// A client that reads the expected fields is not affected by others, and in most languages cannot distinguish a null
+/// field from an absent one: neither counts as a difference.
 pub fn data(expected: &[Value], found: &[Value]) -> (Vec<String>, Vec<String>) {
     let responses = |lines: &[Value]| -> Vec<Value> {
         let carries = |line: &&Value| line["type"] == "response" && line.get("data").is_some();

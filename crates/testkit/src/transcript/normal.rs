@@ -93,7 +93,7 @@ const ENTRY_FIELDS: [&str; 5] = [
     "fromId",
 ];
 
-/// Names given so far; the same id keeps its number through output, requests and sessions.
+/// Names given so far; an id has the same number in output, requests and sessions.
 struct Names {
     fixed: Vec<(String, String)>,
     uuids: HashMap<String, String>,

@@ -1,10 +1,10 @@
-//! Patterns over JSON values, values remembered by name, and where they are put in.
+//! Patterns over JSON values, and the substitution of remembered values.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-/// Whether `value` contains `pattern`.
+/// Reports whether `value` contains `pattern`.
 ///
 /// Objects need to have the fields of the pattern and may have more. Lists have the same length, unless the
 /// pattern ends in `"…"`. Texts are equal, or fit around each `…` in the pattern; `"…"` alone fits
@@ -55,7 +55,7 @@ fn text_fits(pattern: &str, text: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// The value at a dotted path such as `data.messages.0.entryId`.
+/// Returns the value at a dotted path such as `data.messages.0.entryId`.
 pub fn dig<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.').try_fold(value, |value, part| match value {
         Value::Array(items) => items.get(part.parse::<usize>().ok()?),
@@ -63,7 +63,7 @@ pub fn dig<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     })
 }
 
-/// Puts remembered values in place of `${NAME}`, in all texts of `value`; unknown names stay.
+/// Replaces `${NAME}` by remembered values in all texts of `value`; unknown names stay.
 pub fn fill(value: &Value, names: &HashMap<String, String>) -> Value {
     match value {
         Value::String(text) => Value::String(fill_text(text, names)),

@@ -1,5 +1,5 @@
-//! Plays a case against a program. Problems are noted, not raised, so that a recording of a failed run
-//! can still be looked at and compared.
+//! Plays a case against a program. Problems are recorded instead of raised, so that the recording of a failed run can
+//! still be inspected and compared.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -12,10 +12,10 @@ use super::pattern::{dig, fill, fill_text, fits};
 use super::{Await, Case, Intent, Reach, Recording, Sent, Step};
 use crate::{Exit, ModelServer, Process, Program, Sandbox};
 
-/// Whether to go on after a step.
+/// The reaction to a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Course {
-    GoOn,
+enum NextStep {
+    Continue,
     Stop,
 }
 
@@ -28,7 +28,7 @@ struct Run<'a> {
     process: Process,
     /// Lines of earlier processes and what the runner did, with their times.
     past: Vec<(Instant, Value)>,
-    /// Where the next search in the lines of the current process begins.
+    /// The start of the next search in the lines of the current process.
     position: usize,
     requests_seen: usize,
     never: Vec<(String, usize, Value)>,
@@ -37,7 +37,7 @@ struct Run<'a> {
     stderr: String,
 }
 
-/// Plays the case and tells what was seen.
+/// Plays the case and returns everything seen.
 pub fn run(case: &Case, program: &Program) -> Recording {
     let server = ModelServer::start(json!({}));
     let sandbox = Sandbox::with_settings(server.port(), &case.settings);
@@ -87,7 +87,7 @@ fn start(
 impl Run<'_> {
     fn play(mut self) -> Recording {
         for placed in &self.case.steps {
-            if self.take(&placed.place, &placed.step) == Course::Stop {
+            if self.take(&placed.place, &placed.step) == NextStep::Stop {
                 break;
             }
         }
@@ -96,7 +96,7 @@ impl Run<'_> {
         self.record()
     }
 
-    fn take(&mut self, place: &str, step: &Step) -> Course {
+    fn take(&mut self, place: &str, step: &Step) -> NextStep {
         match step {
             Step::Send(value) => self.process.send(&fill(value, &self.names)),
             Step::SendText(text) => self.send_text(place, text, Intent::Command),
@@ -128,11 +128,11 @@ impl Run<'_> {
                         place,
                         format!("{name} should hold {pattern} and holds {found}"),
                     );
-                    return Course::Stop;
+                    return NextStep::Stop;
                 }
             }
         }
-        Course::GoOn
+        NextStep::Continue
     }
 
     fn send_text(&mut self, place: &str, text: &str, intent: Intent) {
@@ -145,7 +145,7 @@ impl Run<'_> {
         });
     }
 
-    fn wait_for(&mut self, place: &str, awaited: &Await) -> Course {
+    fn wait_for(&mut self, place: &str, awaited: &Await) -> NextStep {
         let pattern = fill(&awaited.pattern, &self.names);
         let from = if awaited.reach == Reach::FromStart {
             0
@@ -174,9 +174,9 @@ impl Run<'_> {
                 format!("no line fits {pattern}{times}{}", self.seen_since(from)),
             );
             return if awaited.optional {
-                Course::GoOn
+                NextStep::Continue
             } else {
-                Course::Stop
+                NextStep::Stop
             };
         };
         if awaited.reach != Reach::Peek {
@@ -193,39 +193,39 @@ impl Run<'_> {
                 }
             };
         }
-        Course::GoOn
+        NextStep::Continue
     }
 
-    fn model_sees(&mut self, place: &str, pattern: &Value) -> Course {
+    fn model_sees(&mut self, place: &str, pattern: &Value) -> NextStep {
         let wanted = self.requests_seen + 1;
         if !self.server.wait_for_requests(wanted, self.case.patience) {
             self.problem(place, "the model was not asked".into());
-            return Course::Stop;
+            return NextStep::Stop;
         }
         self.requests_seen = wanted;
         let body = self.server.requests()[wanted - 1]["body"].clone();
         if fits(&fill(pattern, &self.names), &body) {
-            return Course::GoOn;
+            return NextStep::Continue;
         }
         self.problem(
             place,
             format!("the model should see {pattern} and saw {body}"),
         );
-        Course::Stop
+        NextStep::Stop
     }
 
-    fn wait_exit(&mut self, place: &str, time: Duration, expected: Option<Exit>) -> Course {
+    fn wait_exit(&mut self, place: &str, time: Duration, expected: Option<Exit>) -> NextStep {
         match (self.process.wait(time), expected) {
             (None, _) => self.problem(place, format!("no exit within {time:?}")),
             (Some(exit), Some(expected)) if exit != expected => {
                 self.problem(place, format!("exit was {exit:?}, expected {expected:?}"));
             }
-            _ => return Course::GoOn,
+            _ => return NextStep::Continue,
         }
         if expected.is_some() {
-            Course::Stop
+            NextStep::Stop
         } else {
-            Course::GoOn
+            NextStep::Continue
         }
     }
 
@@ -249,7 +249,7 @@ impl Run<'_> {
         self.position = 0;
     }
 
-    /// Ends the current process, as politely as it lets us, and puts its lines aside.
+    /// Ends the current process, gracefully if possible, and stores its lines.
     fn finish(&mut self) {
         self.process.close_stdin();
         let mut after = "eof";
@@ -285,7 +285,7 @@ impl Run<'_> {
         self.problems.push(format!("{place}: {what}"));
     }
 
-    /// The last lines after a position, cut short, for a problem report.
+    /// Returns the last lines after a position, truncated, for a problem report.
     fn seen_since(&self, from: usize) -> String {
         let lines = self.process.lines();
         let seen = &lines[from.min(lines.len())..];

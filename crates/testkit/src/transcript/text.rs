@@ -39,15 +39,16 @@
 //! | `never {…}` | from here to the end of the process no such line comes |
 //! | `model sees {…}` | the next request to the model has a body with these fields |
 //! | `file NAME has "…text…"` | a file of the working directory holds this text; null: there is none |
-//! | `open GATE` | lets the model go on that waits at `{"gate": "GATE"}` |
+//! | `open GATE` | releases the model that waits at `{"gate": "GATE"}` |
 //! | `wait 200 ms` | does nothing for a while |
-//! | `close input`, `signal SIGTERM` | what it says |
+//! | `close input`, `signal SIGTERM` | closes standard input, sends the signal |
 //! | `exits 0`, `exits by SIGTERM` | wait for the exit, with this status |
 //! | `restart`, `restart --mode rpc --continue` | end the program and start it again in the same place |
 //!
 //! In patterns, `…` stands for any text, and `"…"` for any value, or for the rest of a list. An indented
 //! line continues the one above it; `#` begins a comment line. `${CWD}`, `${HOME}`, `${AGENT_DIR}` and `${PORT}`
-//! are known from the start. Every line the program prints is as in the schema. Unless `exits` says otherwise the program must exit with 0 when its input ends.
+//! are known from the start. Every line the program prints is as in the schema. Without `exits` the program must
+//! exit with 0 when its input ends.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -60,10 +61,10 @@ use super::{Await, Case, Intent, Placed, Reach, Sent, Step, run};
 use crate::schema::{Schema, of_input, of_output};
 use crate::{Exit, Program, Signal};
 
-/// What a transcript showed.
+/// The result of a transcript.
 #[derive(Debug)]
 pub struct Shown {
-    /// What its lines were held to.
+    /// The schema of its lines.
     pub schema: Option<Schema>,
     /// The kinds of lines that were seen; see [`Schema::kinds`].
     pub kinds: BTreeSet<String>,
@@ -121,7 +122,7 @@ pub fn check_text(name: &str, text: &str, program: &Program) -> Result<Shown, St
     Err(format!("{name}: {}", problems.join("\n  ")))
 }
 
-/// What is wrong with a line of the client, or with calling it wrong.
+/// Returns the error in a line of the client, or in marking it as wrong.
 fn misuse(schema: Schema, sent: &Sent) -> Option<String> {
     let complaint = match serde_json::from_str(&sent.text) {
         Ok(line) => schema.input_complaint(&line),
@@ -199,7 +200,7 @@ fn entries(text: &str) -> Vec<Entry<'_>> {
         {
             entry.block.pop();
         }
-        // The first line says how far the block is indented; more than that belongs to the text.
+        // The first line determines the indentation of the block; further indentation belongs to the text.
         let first = entry
             .block
             .first()

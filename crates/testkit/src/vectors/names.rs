@@ -1,4 +1,4 @@
-//! Names that stand for what differs from run to run: directories, session files, ids, times.
+//! Placeholders for values that differ from run to run: directories, session files, ids, times.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -8,14 +8,14 @@ use serde_json::Value;
 
 use crate::Sandbox;
 
-/// Where the extensions of the recordings are.
+/// The directories of the recordings' extensions.
 #[derive(Debug, Clone)]
 pub struct Places {
     /// The bundled examples of the reference.
     pub examples: Option<PathBuf>,
-    /// Our own probes.
+    /// pinion's own probes.
     pub probes: PathBuf,
-    /// Our own examples.
+    /// pinion's own examples.
     pub own: PathBuf,
 }
 
@@ -36,7 +36,7 @@ impl Places {
     }
 }
 
-/// The names of one run, and what they stand for; grows as lines are read.
+/// The placeholders of one run and their values; grows as lines are read.
 #[derive(Debug)]
 pub(super) struct Names {
     directories: Vec<(String, String)>,
@@ -70,7 +70,7 @@ impl Names {
         }
     }
 
-    /// Learns the session file and the entries that a line as it came names.
+    /// Learns the session file and the entries that an original line names.
     pub(super) fn learn(&mut self, line: &Value) {
         match line {
             Value::Object(fields) => {
@@ -89,7 +89,7 @@ impl Names {
         }
     }
 
-    /// What was found, in names.
+    /// Replaces values by placeholders.
     pub(super) fn named(&mut self, value: &Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.named_text(text)),
@@ -103,7 +103,7 @@ impl Names {
         }
     }
 
-    /// A text, in names.
+    /// Replaces values in a text by placeholders.
     pub(super) fn named_text(&mut self, text: &str) -> String {
         let mut text = text.to_owned();
         for (number, file) in self.session_files.iter().enumerate() {
@@ -135,7 +135,7 @@ impl Names {
             .into_owned()
     }
 
-    /// What a recorded line stands for in this run.
+    /// Replaces placeholders in a recorded line by the values of this run.
     pub(super) fn real(&self, value: &Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.real_text(text)),
@@ -148,7 +148,7 @@ impl Names {
         }
     }
 
-    /// A recorded text as it is in this run.
+    /// Replaces placeholders in a recorded text by the values of this run.
     pub(super) fn real_text(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for (name, directory) in &self.directories {

@@ -1,4 +1,4 @@
-//! Plays a recording: starts the program in a sandbox of its own, sends what was sent, and keeps what came back.
+//! Plays a recording: starts the program in its own sandbox, sends the recorded input, and stores the output.
 
 use std::fs;
 use std::path::Path;
@@ -11,29 +11,29 @@ use super::project::{reduce, settle, shorten};
 use super::{Recording, Traffic, provider};
 use crate::{ModelServer, Process, Program, Sandbox};
 
-/// How long the next recorded line may take; recorded dialogs wait up to ten seconds themselves.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Time that the next recorded line may take; recorded dialogs themselves wait up to ten seconds.
+const LINE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What the program did, told as a recording tells it.
+/// The behaviour of the program, in the form of a recording.
 #[derive(Debug)]
 pub(super) struct Played {
     pub(super) out: Vec<Value>,
-    /// What was sent without a recording, and how many lines had come before.
+    /// The lines sent without a recording, each with the number of output lines before it.
     pub(super) sent: Vec<(usize, Traffic)>,
     pub(super) exit: Option<i64>,
     pub(super) provider: Vec<Value>,
     pub(super) stderr: String,
 }
 
-/// How long nothing must come before a recording goes on.
-const QUIET: Duration = Duration::from_millis(700);
+/// Time without output after which an exploration continues.
+const QUIET_TIME: Duration = Duration::from_millis(700);
 
-/// When the next line is sent.
+/// The condition for sending the next line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pace {
-    /// When everything recorded before it has come.
+    /// All lines recorded before it have arrived.
     AsRecorded,
-    /// When nothing comes any more: there is no recording yet.
+    /// No more output arrives; there is no recording yet.
     WhenQuiet,
 }
 
@@ -76,8 +76,8 @@ pub(super) fn play(
         Pace::AsRecorded => session.follow(&recording.traffic),
         Pace::WhenQuiet => session.explore(&recording.traffic),
     }
-    let exit = session.process.wait(PATIENCE);
-    session.process.drain(PATIENCE);
+    let exit = session.process.wait(LINE_TIMEOUT);
+    session.process.drain(LINE_TIMEOUT);
     session.take_all();
     let Session {
         process,
@@ -104,7 +104,8 @@ pub(super) fn play(
     }
 }
 
-/// A sandbox with two models, `m1` and the reasoning `m2`, behind a server that does as the prompt says.
+/// Creates a sandbox with two models, `m1` and the reasoning `m2`, behind a server that follows directives in the
+/// prompt.
 pub fn sandbox(server: &ModelServer, settings: &Value) -> Sandbox {
     let mut all = json!({"defaultModel": "m1", "defaultThinkingLevel": null, "quietStartup": null});
     for (name, value) in settings.as_object().into_iter().flatten() {
@@ -123,7 +124,7 @@ pub fn sandbox(server: &ModelServer, settings: &Value) -> Sandbox {
 
 struct Session {
     process: Process,
-    /// How many lines of output have been looked at.
+    /// The number of output lines that have been processed.
     seen: usize,
     out: Vec<Value>,
     names: Names,
@@ -131,8 +132,8 @@ struct Session {
 }
 
 impl Session {
-    /// Sends each line when all that was recorded before it has come. Stops when something does not come: what follows
-    /// would only hide the place where it went wrong.
+    /// Sends each line when all lines recorded before it have arrived. Stops at the first missing line, because later
+    /// differences would hide it.
     fn follow(&mut self, traffic: &[Traffic]) {
         let mut due = Vec::new();
         // A slow answer is interrupted after its first word, which the recordings do not show.
@@ -146,7 +147,7 @@ impl Session {
                     }
                     if let Some(from) = answering.take() {
                         let begun = |line: &Value| line["type"] == "message_update";
-                        self.process.find(from, 1, PATIENCE, begun);
+                        self.process.find(from, 1, LINE_TIMEOUT, begun);
                     }
                     let text = line["message"].as_str().unwrap_or_default();
                     answering = text.starts_with("SLOW ").then_some(self.seen);
@@ -162,8 +163,7 @@ impl Session {
         self.process.close_stdin();
     }
 
-    /// Sends each line when the program has nothing more to say. Dialogs that are open then are answered, each in the
-    /// first way there is.
+    /// Sends each line when the program is quiet. Dialogs that are open then get the first possible answer.
     fn explore(&mut self, traffic: &[Traffic]) {
         for step in traffic {
             self.wait_until_quiet();
@@ -182,11 +182,11 @@ impl Session {
         }
     }
 
-    /// Nothing comes any more, and no run is due or under way unless it waits for an answer.
+    /// Waits until no more output arrives, and no run is due or active unless it waits for an answer.
     fn wait_until_quiet(&mut self) {
         loop {
             let held = (self.runs() || self.owes_an_answer()) && self.next_answer().is_none();
-            let patience = if held { PATIENCE } else { QUIET };
+            let patience = if held { LINE_TIMEOUT } else { QUIET_TIME };
             if self
                 .process
                 .find(self.seen, 1, patience, |_| true)
@@ -198,7 +198,7 @@ impl Session {
         }
     }
 
-    /// Whether the line sent last asks something that was not answered.
+    /// Reports whether the last line is a request without a response.
     fn owes_an_answer(&self) -> bool {
         let Some((before, Traffic::In(line))) = self.sent.last() else {
             return false;
@@ -207,7 +207,7 @@ impl Session {
         line["type"] != "extension_ui_response" && !self.out[*before..].iter().any(answers)
     }
 
-    /// Whether a run has begun, or was asked for, and has not ended.
+    /// Reports whether a run has begun, or was requested, and has not ended.
     fn runs(&self) -> bool {
         let last = |kind: &str| self.out.iter().rposition(|line| line["type"] == kind);
         let asks = |step: &Traffic| match step {
@@ -227,10 +227,10 @@ impl Session {
         let real = self.names.real(&line);
         self.process.send(&real);
         self.sent.push((self.out.len(), Traffic::In(line)));
-        self.process.find(self.seen, 1, PATIENCE, |_| true);
+        self.process.find(self.seen, 1, LINE_TIMEOUT, |_| true);
     }
 
-    /// An answer to the oldest dialog that has none.
+    /// Returns an answer to the oldest dialog that has none.
     fn next_answer(&self) -> Option<Value> {
         let answered = |id: &Value| {
             let sent = |line: &Traffic| matches!(line, Traffic::In(line) if line["id"] == *id);
@@ -261,7 +261,7 @@ impl Session {
             }
             if self
                 .process
-                .find(self.seen, 1, PATIENCE, |_| true)
+                .find(self.seen, 1, LINE_TIMEOUT, |_| true)
                 .is_none()
             {
                 return false;
@@ -281,7 +281,8 @@ impl Session {
     }
 }
 
-/// The system prompt of the same program in the same place without extensions. Asking leaves no trace with the server.
+/// Returns the system prompt of the same program in the same directory without extensions. The server does not record
+/// the request.
 fn plain_system_prompt(
     program: &Program,
     server: &ModelServer,
@@ -302,7 +303,7 @@ fn plain_system_prompt(
     process.expect(0, &json!({"type": "agent_end"}));
     let prompt = server.requests().first().map(provider::system_prompt);
     process.close_stdin();
-    process.wait(PATIENCE);
+    process.wait(LINE_TIMEOUT);
     server.set_scenario(json!({"directives": true}));
     prompt.unwrap_or_default()
 }

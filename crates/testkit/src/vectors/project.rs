@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 /// The longest text kept as it is; longer ones are kept as length and digest.
-const LONGEST: usize = 80;
+const MAX_TEXT: usize = 80;
 
 /// Beginnings of texts that are kept at any length, because clients read them.
 const PROTOCOL_TEXTS: [&str; 3] = [
@@ -16,7 +16,7 @@ const PROTOCOL_TEXTS: [&str; 3] = [
     "Extension command \"/",
 ];
 
-/// What is kept of a line, if anything.
+/// Returns the recorded part of a line, if there is one.
 pub fn reduce(line: &Value) -> Option<Value> {
     let kind = line["type"].as_str().unwrap_or_default();
     Some(match kind {
@@ -88,7 +88,7 @@ fn response(line: &Value) -> Value {
         "cycle_model" => json!({"model": {"id": data["model"]["id"]},
             "thinkingLevel": data["thinkingLevel"], "isScoped": data["isScoped"]}),
         "get_messages" => json!({"messages": each(&data["messages"], &["timestamp", "usage"])}),
-        // The place is told in two ways; older clients read the fields, newer ones the object.
+        // The location has two forms: older clients read the fields, newer ones the object.
         "get_commands" => json!({"commands": each(&data["commands"], &["path", "location"])}),
         _ => data.clone(),
     };
@@ -115,7 +115,7 @@ fn without(value: &Value, names: &[&str]) -> Map<String, Value> {
 /// Long texts as length and digest.
 pub fn shorten(value: &Value) -> Value {
     match value {
-        Value::String(text) if text.chars().count() > LONGEST => {
+        Value::String(text) if text.chars().count() > MAX_TEXT => {
             if PROTOCOL_TEXTS.iter().any(|begin| text.starts_with(begin)) {
                 return value.clone();
             }

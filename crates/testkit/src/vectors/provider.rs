@@ -1,4 +1,4 @@
-//! Requests to the model, reduced to what the recordings keep of them.
+//! Requests to the model, reduced to the recorded parts.
 
 use serde_json::{Value, json};
 

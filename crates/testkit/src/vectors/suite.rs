@@ -1,4 +1,4 @@
-//! The recordings of this project, in `tests/extensions`, and where we differ from them on purpose.
+//! The recordings of this project, in `tests/extensions`, and pinion's intended differences from them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Outcome, Places, Recording, Traffic, judge};
 use crate::Program;
 
-/// Some recordings depend on which of two things that happen at the same moment is reported first.
+/// Attempts, because some recordings depend on the order of two simultaneous events.
 const ATTEMPTS: usize = 3;
 
 /// All recordings of this project.
@@ -19,7 +19,7 @@ pub struct Suite {
 }
 
 impl Suite {
-    /// Reads what differs.
+    /// Reads the list of differences.
     pub fn open() -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/extensions");
         let differences = read_json(&root.join("differences.json"));
@@ -36,7 +36,7 @@ impl Suite {
         Recording::all(&self.root.join("recordings").join(directory))
     }
 
-    /// The parts of a recording in which our program differs on purpose.
+    /// Returns the parts of a recording in which pinion differs on purpose.
     pub fn excused(&self, directory: &str, case: &str) -> Vec<String> {
         let name = format!("{directory}/{case}");
         let Some(entry) = self.differences.get(&name) else {
@@ -49,8 +49,8 @@ impl Suite {
             .collect()
     }
 
-    /// Plays a recording until just these parts differ, at most a few times. Lines that our program
-    /// adds at the end on purpose are `appended` to it.
+    /// Plays a recording until exactly these parts differ, at most [`ATTEMPTS`] times. Lines that pinion adds at the
+    /// end on purpose are `appended` to it.
     pub fn play(
         &self,
         directory: &str,

@@ -1,4 +1,4 @@
-//! Recordings of extensions at work in another implementation, and how a program does on them.
+//! Recordings of extensions in another implementation, and the comparison of a program with them.
 //!
 //! A recording is a file of JSON lines, each with a `dir`:
 //!
@@ -11,7 +11,7 @@
 //! | `provider` | a request to the model: model, tools if they changed, roles, the messages since the last answer |
 //! | `note` | a remark |
 //!
-//! An `in` line is sent when all `out` lines before it have come. The model is told by the prompts what to answer, see
+//! An `in` line is sent when all `out` lines before it have arrived. The prompts contain the model's answers, see
 //! [`crate::model`].
 
 mod names;
@@ -34,10 +34,9 @@ pub use names::Places;
 pub use play::sandbox;
 pub use suite::Suite;
 
-/// What a recording says, in the order in which it happens.
+/// The content of a recording, in order of time.
 #[derive(Debug, Clone)]
 pub struct Recording {
-    /// Its name.
     pub case: String,
     pub(crate) args: Vec<String>,
     pub(crate) files: Vec<(String, String)>,
@@ -47,7 +46,7 @@ pub struct Recording {
     pub(crate) stderr: String,
 }
 
-/// One thing that goes in or comes out.
+/// One line in or out.
 #[derive(Debug, Clone)]
 pub(crate) enum Traffic {
     In(Value),
@@ -117,17 +116,16 @@ impl Recording {
     }
 }
 
-/// How a program did on a recording.
+/// The result of a program on a recording.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// The recording.
     pub case: String,
-    /// What differs, by the part of the recording that it is about: `out`, `exit`, `provider`, `stderr`.
+    /// The differences, by the part of the recording: `out`, `exit`, `provider`, `stderr`.
     pub differences: Vec<(&'static str, String)>,
 }
 
 impl Outcome {
-    /// Whether nothing differs.
+    /// Reports whether nothing differs.
     pub fn agrees(&self) -> bool {
         self.differences.is_empty()
     }
@@ -148,7 +146,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Plays a recording against a program and compares.
+/// Plays a recording against a program and compares the results.
 pub fn judge(recording: &Recording, program: &Program, places: &Places) -> Outcome {
     let played = play::play(recording, program, places, Pace::AsRecorded);
     let mut differences = Vec::new();
@@ -181,7 +179,7 @@ pub fn judge(recording: &Recording, program: &Program, places: &Places) -> Outco
     }
 }
 
-/// Plays the `in` lines of a file and gives the file back with everything that came; how recordings are made.
+/// Plays the `in` lines of a file and returns the file with all output; this creates recordings.
 pub fn record(script: &Path, program: &Program, places: &Places) -> String {
     let recording = Recording::read(script);
     let played = play::play(&recording, program, places, Pace::WhenQuiet);

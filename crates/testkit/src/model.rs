@@ -17,10 +17,10 @@
 //!
 //! Turns answer requests in order. A turn with `match` (`{"no_tools": true}`, or `{"contains": "…",
 //! "in": "last_user" | "system" | "any"}`) answers the first request that fits, once unless `sticky`.
-//! When the turns are used up the answer is a short text, or as `on_exhausted` says: `repeat_last`, `error`.
+//! When the turns are used up the answer is a short text, or as `on_exhausted` requests: `repeat_last`, `error`.
 //! `{"repeat_turn": n, "turn": {…}}` stands for n turns in which `{i}` counts. With `blind: true` requests
 //! are neither read nor kept, which is for benchmarks: a long conversation then costs the server nothing.
-//! With `directives: true` there are no turns: the prompt itself says what the model answers, as `CALL tool {…}`, `SAY text`
+//! With `directives: true` there are no turns: the prompt itself dictates the answers, as `CALL tool {…}`, `SAY text`
 //! or `SLOW ms` (Chat Completions only).
 //!
 //! | step | sends |
@@ -64,7 +64,7 @@ use serde_json::{Value, json};
 
 use scenario::Scenario;
 
-/// When a request arrived, when its answer began and ended, and how.
+/// The times of a request and its answer.
 #[derive(Debug, Clone)]
 pub struct Timing {
     /// The request was read completely.
@@ -85,7 +85,7 @@ pub struct ModelServer {
     accepting: Option<JoinHandle<()>>,
 }
 
-/// What the connections of one server share.
+/// State that the connections of one server share.
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
@@ -135,7 +135,6 @@ impl ModelServer {
         }
     }
 
-    /// The port it listens on.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -150,7 +149,7 @@ impl ModelServer {
         self.shared.set_scenario(scenario);
     }
 
-    /// Opens a gate for good.
+    /// Opens a gate permanently.
     pub fn release(&self, gate: &str) {
         self.shared.release(gate);
     }
@@ -165,13 +164,13 @@ impl ModelServer {
         self.shared.lock().requests.len()
     }
 
-    /// Waits until so many requests have come; false if they did not come in time.
+    /// Waits until this many requests have arrived; false if they did not arrive in time.
     pub fn wait_for_requests(&self, count: usize, time: Duration) -> bool {
         self.shared
             .wait(time, |state| state.requests.len() >= count)
     }
 
-    /// Waits until no answer is under way; false if one still is.
+    /// Waits until no answer is in progress; false if one still is.
     pub fn wait_until_idle(&self, time: Duration) -> bool {
         self.shared.wait(time, |state| {
             state.timings.iter().all(|t| t.ended.is_some())
@@ -191,7 +190,7 @@ impl Drop for ModelServer {
         for stream in self.shared.lock().connections.values() {
             let _ = stream.shutdown(Shutdown::Both);
         }
-        // Wakes the accepting thread, which then sees that it should stop.
+        // Wakes the accepting thread, which then stops.
         let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port));
         if let Some(accepting) = self.accepting.take() {
             let _ = accepting.join();
@@ -232,7 +231,7 @@ impl Shared {
             .timed_out()
     }
 
-    /// Waits for a gate; false if `gave_up` came true first.
+    /// Waits for a gate; false if `gave_up` became true first.
     fn wait_gate(&self, gate: &str, gave_up: impl Fn() -> bool) -> bool {
         loop {
             if self.wait(Duration::from_millis(20), |state| {

@@ -1,12 +1,11 @@
-//! Transcripts: what a client writes to the program, what it waits for, and what came back.
+//! Transcripts: the lines that a client writes, the lines it waits for, and the program's output.
 //!
-//! A [`Case`] says how the sandbox is prepared, how the model answers and what the client does, step by
-//! step. [`run`] plays it against a [`Program`](crate::Program) and gives back a [`Recording`]: everything seen, and
-//! a list of problems (an awaited line that never came, an exit status that was not the expected one).
-//! Recordings can be made comparable ([`normal`]) and compared by what matters ([`compare`]).
+//! A [`Case`] describes the sandbox, the model's answers and the client's steps. [`run`] plays it against a
+//! [`Program`](crate::Program) and returns a [`Recording`]: everything seen, and a list of problems (an awaited line
+//! that never came, an unexpected exit status). Recordings can be made comparable ([`normal`]) and compared by what
+//! matters ([`compare`]).
 //!
-//! Our own cases are text files that can be read without knowing the runner; their format is described
-//! in [`text`].
+//! pinion's own cases are text files that can be read without knowledge of the runner; [`text`] describes their format.
 
 mod pattern;
 mod runner;
@@ -27,7 +26,7 @@ use crate::schema::Schema;
 pub use pattern::{dig, fill, fits};
 pub use runner::run;
 
-/// How to prepare a sandbox and what to do in it.
+/// The preparation of a sandbox and the steps to play in it.
 #[derive(Debug, Clone)]
 pub struct Case {
     /// Short name, used in reports.
@@ -36,7 +35,7 @@ pub struct Case {
     pub args: Vec<String>,
     /// Put before the arguments of a restart that gives its own.
     pub leading_args: Vec<String>,
-    /// Laid over the default settings.
+    /// Merged over the default settings.
     pub settings: Value,
     /// Added to the environment.
     pub env: Vec<(String, String)>,
@@ -46,19 +45,19 @@ pub struct Case {
     pub files_base64: Value,
     /// Files in the agent directory.
     pub agent_files: Value,
-    /// What the model answers; see [`crate::model`].
+    /// The model's answers; see [`crate::model`].
     pub scenario: Value,
-    /// What the client does.
+    /// The client's steps.
     pub steps: Vec<Placed>,
-    /// Files of the working directory whose text is wanted at the end.
+    /// Files of the working directory whose text is recorded at the end.
     pub collect: Vec<String>,
     /// Pause before they are read.
     pub collect_delay: Duration,
-    /// How long to wait for a line.
+    /// Time to wait for a line.
     pub patience: Duration,
-    /// How long the program may take to exit after its input has ended.
+    /// Time that the program may take to exit after its input has ended.
     pub exit_patience: Duration,
-    /// What its lines are held to, if not to what the program promises.
+    /// The schema of its lines, if it is not that of the program.
     pub schema: Option<Schema>,
 }
 
@@ -89,7 +88,6 @@ impl Default for Case {
 pub struct Placed {
     /// Such as `line 12`.
     pub place: String,
-    /// What to do.
     pub step: Step,
 }
 
@@ -100,7 +98,7 @@ pub enum Step {
     Send(Value),
     /// Write this text and a line end.
     SendText(String),
-    /// The same with a text that is no command, on purpose.
+    /// Like `SendText`, with a text that is not a command, on purpose.
     SendWrong(String),
     /// Wait for a line.
     Await(Await),
@@ -126,20 +124,20 @@ pub enum Step {
     FileHas(String, Value),
 }
 
-/// Which line to wait for.
+/// A line to wait for.
 #[derive(Debug, Clone)]
 pub struct Await {
-    /// What the line must contain; see [`fits`].
+    /// The content of the line; see [`fits`].
     pub pattern: Value,
-    /// The how-manieth fitting line.
+    /// The number of the fitting line, from 1.
     pub count: usize,
-    /// Where the search begins and what it does to the position.
+    /// The start of the search and its effect on the position.
     pub reach: Reach,
-    /// That it does not come is no problem.
+    /// The line may be missing.
     pub optional: bool,
     /// Values to remember: name and dotted path in the line.
     pub remember: Vec<(String, String)>,
-    /// How long to wait, if not as long as the case says.
+    /// Time to wait, if it is not that of the case.
     pub patience: Option<Duration>,
 }
 
@@ -157,7 +155,7 @@ impl Await {
     }
 }
 
-/// Where a search for a line begins.
+/// The start of a search for a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     /// After the last match; the position moves behind the new one.
@@ -173,27 +171,26 @@ pub enum Reach {
 /// A line that was written to the program.
 #[derive(Debug, Clone)]
 pub struct Sent {
-    /// Where that was said.
+    /// The place of the step in the transcript.
     pub place: String,
     /// The line.
     pub text: String,
-    /// Whether it is a command.
     pub intent: Intent,
 }
 
-/// Whether a line is meant to be a command.
+/// The intended kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Intent {
-    /// It is.
+    /// A command.
     Command,
-    /// It is not, on purpose.
+    /// Not a command, on purpose.
     Wrong,
 }
 
 /// Everything seen while a case was played.
 #[derive(Debug)]
 pub struct Recording {
-    /// What went wrong, in words.
+    /// Messages about problems.
     pub problems: Vec<String>,
     /// Lines that are not as the program promises, in words.
     pub broken_promises: Vec<String>,
