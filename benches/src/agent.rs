@@ -1,4 +1,4 @@
-//! Who is measured, and how each is started.
+//! The agents that are measured, and their command lines.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,12 +11,12 @@ use crate::process::Process;
 #[derive(Debug, Clone)]
 pub struct Agent {
     command: Vec<PathBuf>,
-    /// How it is named in the table.
+    /// The name in the table.
     pub name: String,
 }
 
 impl Agent {
-    /// An agent started by this command line.
+    /// Creates an agent with this command line.
     pub fn new(name: &str, command: Vec<PathBuf>) -> Self {
         Self {
             command,
@@ -24,7 +24,7 @@ impl Agent {
         }
     }
 
-    /// The same agent with one more argument.
+    /// Returns the same agent with one more argument.
     pub fn with(&self, argument: &str) -> Self {
         let mut agent = self.clone();
         agent.command.push(argument.into());
@@ -32,28 +32,28 @@ impl Agent {
         agent
     }
 
-    /// The program alone.
+    /// Returns the program without its arguments.
     pub fn program(&self) -> Fallible<&PathBuf> {
         Ok(self.command.first().ok_or("an agent without a program")?)
     }
 
-    /// Starts it in `home`.
+    /// Starts the agent in `home`.
     pub fn start(&self, home: &Home, arguments: &[&str]) -> Fallible<Process> {
         let (program, first) = self
             .command
             .split_first()
             .ok_or("an agent without a program")?;
         let mut command = Command::new(program);
-        // The interpreter's script comes before the mode, our own flags may come after.
+        // An interpreter's script comes before the mode; pinion's flags may come after it.
         command.args(first.iter().take_while(|part| !is_flag(part)));
         command.args(["--mode", "rpc"]);
         command.args(first.iter().skip_while(|part| !is_flag(part)));
         command.args(arguments);
-        home.furnish(&mut command);
+        home.apply_to(&mut command);
         Process::start(&mut command)
     }
 
-    /// Starts it and waits until it answers.
+    /// Starts the agent and waits until it answers.
     pub fn start_ready(&self, home: &Home, arguments: &[&str]) -> Fallible<Process> {
         let mut process = self.start(home, arguments)?;
         process.ask("ready", "get_state")?;
@@ -65,17 +65,16 @@ fn is_flag(part: &std::path::Path) -> bool {
     part.to_string_lossy().starts_with("--")
 }
 
-/// Everyone who takes part.
+/// All agents of a run.
 #[derive(Debug)]
 pub struct Agents {
-    /// Our own program.
     pub pinion: Agent,
     /// The reference agent, if it could be installed.
     pub pi: Option<Agent>,
 }
 
 impl Agents {
-    /// Our program, and the reference if there is one.
+    /// Returns pinion, and the reference if there is one.
     pub fn both(&self) -> impl Iterator<Item = &Agent> {
         std::iter::once(&self.pinion).chain(&self.pi)
     }

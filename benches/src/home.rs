@@ -1,5 +1,5 @@
-//! A home for one run: its own agent directory, working directory and environment, with the model
-//! server configured the same way for every agent. It goes when it is dropped.
+//! The directories of one run: agent directory, working directory and environment, with the model server configured the
+//! same way for every agent. They are removed on drop.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 
 use crate::Fallible;
 
-/// A home for one run of an agent.
+/// The directories of one run of an agent.
 #[derive(Debug)]
 pub struct Home {
     root: PathBuf,
 }
 
 impl Home {
-    /// Makes the directories and a configuration that points at a model server on `port`.
+    /// Creates the directories and a configuration that points at a model server on `port`.
     pub fn new(port: u16) -> Fallible<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -58,8 +58,8 @@ impl Home {
         Ok(fs::write(self.agent().join(name), value.to_string())?)
     }
 
-    /// Makes a command run here, with nothing of our environment but PATH.
-    pub fn furnish(&self, command: &mut Command) {
+    /// Makes a command run here, with only PATH of this program's environment.
+    pub fn apply_to(&self, command: &mut Command) {
         command
             .env_clear()
             .env("PATH", env::var_os("PATH").unwrap_or_default())
@@ -78,7 +78,7 @@ impl Home {
 
 impl Drop for Home {
     fn drop(&mut self) {
-        // What cannot be removed is only a directory among temporary files.
+        // A failure leaves only a directory among temporary files.
         let _ = fs::remove_dir_all(&self.root);
     }
 }

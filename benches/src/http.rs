@@ -1,5 +1,5 @@
-//! A client of plain HTTP/1.1 that costs as little as it can: many callers on one thread, each asking again as soon as it is
-//! answered, and one that reads a long answer to its end.
+//! A client of plain HTTP/1.1 that uses as little time as possible: many callers on one thread, each sending again as
+//! soon as it is answered, and one that reads a long answer to its end.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -9,7 +9,7 @@ use crate::Fallible;
 use crate::os::Readiness;
 use crate::samples::Samples;
 
-/// A request, ready to be sent.
+/// Returns the bytes of a request.
 pub fn post(address: SocketAddr, path: &str, token: &str, kind: &str, body: &[u8]) -> Vec<u8> {
     let mut request = format!(
         "POST {path} HTTP/1.1\r\nhost: {address}\r\ncontent-type: {kind}\r\nauthorization: Bearer {token}\r\ncontent-length: {}\r\n\r\n",
@@ -20,7 +20,7 @@ pub fn post(address: SocketAddr, path: &str, token: &str, kind: &str, body: &[u8
     request
 }
 
-/// Answers a second when `callers` ask again and again for `time`.
+/// Returns the answers per second when `callers` send requests continuously for `time`.
 pub fn rate(address: SocketAddr, request: &[u8], callers: usize, time: Duration) -> Fallible<f64> {
     let ready = Readiness::new()?;
     let mut streams = Vec::with_capacity(callers);
@@ -54,7 +54,7 @@ pub fn rate(address: SocketAddr, request: &[u8], callers: usize, time: Duration)
     Ok(answers as f64 / began.elapsed().as_secs_f64())
 }
 
-/// How long answers take, one after the other.
+/// Measures the time of answers, one after the other.
 pub fn latency(address: SocketAddr, request: &[u8], count: usize) -> Fallible<Samples> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_nodelay(true)?;
@@ -77,7 +77,7 @@ pub fn latency(address: SocketAddr, request: &[u8], count: usize) -> Fallible<Sa
     Ok(samples)
 }
 
-/// Bytes of the body of one answer, read to its end and dropped, and how long that took.
+/// Reads the body of one answer to its end and returns its length and the time that took.
 pub fn drain(address: SocketAddr, request: &[u8]) -> Fallible<(u64, Duration)> {
     let mut stream = TcpStream::connect(address)?;
     let began = Instant::now();
@@ -97,15 +97,16 @@ pub fn drain(address: SocketAddr, request: &[u8]) -> Fallible<(u64, Duration)> {
         tail.drain(..tail.len().saturating_sub(64));
         if tail.ends_with(b"\r\n0\r\n\r\n") {
             let end = String::from_utf8_lossy(&tail).into_owned();
-            return match end.contains("error") {
-                true => Err(end.into()),
-                false => Ok((total, began.elapsed())),
+            return if end.contains("error") {
+                Err(end.into())
+            } else {
+                Ok((total, began.elapsed()))
             };
         }
     }
 }
 
-/// One small answer, whatever its status: the body.
+/// Sends a request and returns the body of one small answer with any status.
 pub fn ask(address: SocketAddr, request: &[u8]) -> Fallible<Vec<u8>> {
     let mut stream = TcpStream::connect(address)?;
     stream.write_all(request)?;
@@ -121,7 +122,7 @@ pub fn ask(address: SocketAddr, request: &[u8]) -> Fallible<Vec<u8>> {
     }
 }
 
-/// Whether an answer of 200 is complete.
+/// Reports whether an answer of 200 is complete.
 fn whole(answer: &[u8]) -> Fallible<bool> {
     if answer.len() > 12 && !answer.starts_with(b"HTTP/1.1 200") {
         return Err(String::from_utf8_lossy(answer).into_owned().into());
@@ -129,7 +130,8 @@ fn whole(answer: &[u8]) -> Fallible<bool> {
     Ok(body(answer)?.is_some())
 }
 
-/// The body of an answer, once all of it is there. One in pieces is given as it stands: whoever counts answers does not look.
+/// Returns the body of a complete answer. A chunked body is returned undecoded, because callers that count answers
+/// ignore it.
 fn body(answer: &[u8]) -> Fallible<Option<&[u8]>> {
     let Some(end) = answer.windows(4).position(|four| four == b"\r\n\r\n") else {
         return Ok(None);

@@ -1,6 +1,6 @@
-//! A hub with one endpoint more: `echo`, which answers inside this process with what it was given.
+//! A hub with an additional endpoint: `echo`, which answers inside this process with its input.
 //!
-//! `hub-echo DIRECTORY` serves on a port of its own, prints its address and its token, and ends when its input does.
+//! `hub-echo DIRECTORY` serves on its own port, prints its address and its token, and ends when its input does.
 //! `hub-echo clip` is a clip instead: a program behind a pipe that does the same, and can stream.
 
 use std::io::{BufRead, Read, Write};
@@ -21,7 +21,7 @@ type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 fn main() -> ExitCode {
     let done = match std::env::args().nth(1).as_deref() {
         Some("clip") => clip(),
-        // What watches over the clips is this program too.
+        // This program is also the guardian of the clips.
         Some(pinion_process::GUARDIAN_ARGUMENT) => pinion_process::guardian_main(),
         Some(directory) => serve(Path::new(directory)),
         None => Err("usage: hub-echo DIRECTORY | hub-echo clip".into()),
@@ -101,7 +101,7 @@ struct Wanted {
 }
 
 fn clip() -> Fallible<()> {
-    // Small answers leave together, a chunk of a gigabyte as it is.
+    // Small answers are sent together, a chunk of a gigabyte at once.
     let mut out = std::io::BufWriter::with_capacity(32 * 1024, std::io::stdout().lock());
     writeln!(
         out,
@@ -115,7 +115,7 @@ fn clip() -> Fallible<()> {
         if message.r#type == "invoke" {
             answer(&mut out, &message)?;
         }
-        // What is still in the buffer is answered first, then all answers go at once.
+        // Requests in the buffer are answered first, then all answers are sent at once.
         if !input.buffer().contains(&b'\n') {
             out.flush()?;
         }

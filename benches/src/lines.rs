@@ -1,5 +1,5 @@
-//! The client's side of the pipe: reads as fast as it can, counts, and keeps of each line only what
-//! is needed to know what it is. An update's line is half a megabyte; its delta is ten bytes.
+//! The client's side of the pipe: reads as fast as it can, counts, and stores only the part of each line that
+//! identifies it. An update's line is half a megabyte; its delta is ten bytes.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -7,49 +7,49 @@ use std::time::Duration;
 
 use crate::os;
 
-/// Where an update says what was added; in front of it is less than this many bytes.
-const FRONT: usize = 160;
+/// Bytes within which an update's delta begins.
+const DELTA_LIMIT: usize = 160;
 const UPDATE: &[u8] = br#"{"type":"message_update""#;
 const DELTA: &[u8] = br#""delta":""#;
 
-/// A line that has been read to its end.
+/// A complete line.
 #[derive(Debug)]
 pub struct Line<'a> {
-    /// All of it, except for updates, which are kept up to the end of their delta.
+    /// The whole line; updates are stored up to the end of their delta.
     pub head: &'a [u8],
-    /// Its length with the LF.
+    /// The length including the LF.
     pub length: usize,
 }
 
 impl Line<'_> {
-    /// Whether it repeats the growing answer.
+    /// Reports whether the line repeats the partial answer.
     pub fn is_update(&self) -> bool {
         self.head.starts_with(UPDATE)
     }
 
-    /// Whether it is an event of this type.
+    /// Reports whether the line is an event of this type.
     pub fn is(&self, kind: &str) -> bool {
         let rest = self.head.strip_prefix(br#"{"type":""#);
         rest.and_then(|rest| rest.strip_prefix(kind.as_bytes()))
             .is_some_and(|rest| rest.first() == Some(&b'"'))
     }
 
-    /// Whether it answers the command with this id.
+    /// Reports whether the line answers the command with this id.
     pub fn answers(&self, id: &str) -> bool {
-        let front = &self.head[..self.head.len().min(FRONT)];
+        let front = &self.head[..self.head.len().min(DELTA_LIMIT)];
         contains(front, br#""type":"response""#)
             && contains(front, format!(r#""id":"{id}""#).as_bytes())
     }
 
-    /// The text an update added. The benchmarks' texts need no escapes.
+    /// Returns the text that an update added. The texts of the benchmarks need no escapes.
     pub fn delta(&self) -> Option<&[u8]> {
         delta_of(self.head)
     }
 }
 
-/// The text an update added, in the part of its line that is kept.
+/// Returns the text that an update added, from the stored part of its line.
 pub fn delta_of(head: &[u8]) -> Option<&[u8]> {
-    let front = &head[..head.len().min(FRONT)];
+    let front = &head[..head.len().min(DELTA_LIMIT)];
     let start = front.windows(DELTA.len()).position(|part| part == DELTA)? + DELTA.len();
     let end = os::find(&head[start..], b'"')?;
     Some(&head[start..start + end])
@@ -59,14 +59,14 @@ fn contains(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
 }
 
-/// What one look at the pipe brought.
+/// The result of one read from the pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pumped {
-    /// Some bytes.
+    /// Bytes were read.
     Bytes,
-    /// Nothing in that time.
+    /// The time is over.
     Nothing,
-    /// The other side has closed the pipe.
+    /// The program has closed the pipe.
     Closed,
 }
 
@@ -81,7 +81,6 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Lines from `pipe`.
     pub fn new(pipe: File) -> Self {
         Self {
             pipe,
@@ -91,7 +90,7 @@ impl Lines {
         }
     }
 
-    /// Reads once, waiting at most so long, and shows every line that became complete.
+    /// Reads once, waiting at most `wait`, and passes every complete line to `see`.
     pub fn pump(&mut self, wait: Duration, see: &mut dyn FnMut(&Line<'_>)) -> io::Result<Pumped> {
         if !os::readable(&self.pipe, wait)? {
             return Ok(Pumped::Nothing);
@@ -116,12 +115,12 @@ impl Lines {
     }
 }
 
-/// The part of the current line that is kept.
+/// The stored part of the current line.
 #[derive(Debug, Default)]
 struct Head {
     kept: Vec<u8>,
     length: usize,
-    /// Nothing more of this line is needed.
+    /// The rest of this line is not needed.
     enough: bool,
 }
 
@@ -129,9 +128,9 @@ impl Head {
     fn take(&mut self, mut piece: &[u8]) {
         self.length += piece.len();
         while !self.enough && !piece.is_empty() {
-            let undecided = self.kept.len() < FRONT;
+            let undecided = self.kept.len() < DELTA_LIMIT;
             let count = if undecided {
-                piece.len().min(FRONT - self.kept.len())
+                piece.len().min(DELTA_LIMIT - self.kept.len())
             } else if self.kept.starts_with(UPDATE) {
                 piece.len().min(4096)
             } else {
@@ -139,8 +138,8 @@ impl Head {
             };
             self.kept.extend_from_slice(&piece[..count]);
             piece = &piece[count..];
-            if self.kept.len() >= FRONT && self.kept.starts_with(UPDATE) {
-                let front = &self.kept[..FRONT];
+            if self.kept.len() >= DELTA_LIMIT && self.kept.starts_with(UPDATE) {
+                let front = &self.kept[..DELTA_LIMIT];
                 self.enough = !contains(front, DELTA) || delta_of(&self.kept).is_some();
             }
         }
@@ -159,7 +158,7 @@ mod tests {
     use std::io::Write;
     use std::os::fd::OwnedFd;
 
-    /// What comes out when `text` is written in pieces of `size` bytes.
+    /// Returns the lines that are read when `text` is written in pieces of `size` bytes.
     fn read(text: &str, size: usize) -> Vec<(String, usize)> {
         let (reader, mut writer) = io::pipe().unwrap();
         let mut lines = Lines::new(File::from(OwnedFd::from(reader)));

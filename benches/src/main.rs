@@ -1,8 +1,8 @@
-//! Benchmarks: our binary, the reference agent and what the machine allows, measured side by side by
-//! one client. `cargo xtask bench` builds everything and runs this; see `benches/README.md`.
+//! Benchmarks: pinion, the reference agent and the limits of the machine, measured side by side by one client. `cargo
+//! xtask bench` builds everything and runs this; see `benches/README.md`.
 //!
-//! Everything is measured from outside, over the same pipes a client would use. Nothing here is a
-//! unit benchmark, and nothing is compared with numbers from another day.
+//! Everything is measured from outside, over the same pipes that a client would use. There are no unit benchmarks, and
+//! no comparisons with numbers from another day.
 
 mod agent;
 mod home;
@@ -22,7 +22,7 @@ mod terminal;
 
 use std::process::ExitCode;
 
-/// A result whose error is only ever shown.
+/// A result whose error is only displayed.
 type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 
 fn main() -> ExitCode {

@@ -1,5 +1,5 @@
-//! The measurements, one file per promise. Each plays its scenario to every agent in turn, several
-//! times around, and adds rows to the table; none of them knows another.
+//! The measurements, one file per promise. Each plays its scenario with every agent in turn, several times, and adds
+//! rows to the table; none depends on another.
 
 mod chat;
 mod dialects;
@@ -28,27 +28,25 @@ use crate::lines::Line;
 use crate::model::Model;
 use crate::table::Table;
 
-/// What every measurement needs.
+/// The state that every measurement needs.
 #[derive(Debug)]
 pub struct Bench {
-    /// Who is measured.
     pub agents: Agents,
-    /// Who answers.
+    /// The server that answers the agents.
     pub model: Model,
-    /// Where results go.
+    /// The results.
     pub table: Table,
-    /// How often.
     pub rounds: Rounds,
 }
 
-/// How often things are repeated.
+/// The numbers of repetitions.
 #[derive(Debug, Clone, Copy)]
 pub struct Rounds {
-    /// Our program, and what the machine allows.
+    /// Repetitions for pinion and for the plain programs.
     pub ours: usize,
-    /// The reference agent, which takes longer.
+    /// Repetitions for the reference agent, which takes longer.
     pub reference: usize,
-    /// How long the reference agent may try what it is known not to finish.
+    /// Time that the reference agent gets for tasks that it is known not to finish.
     pub give_up: Duration,
 }
 
@@ -77,7 +75,7 @@ impl Bench {
         Home::new(self.model.port)
     }
 
-    /// Lets the model stream so many deltas at full speed; gives the text they make.
+    /// Sets a scenario of this many deltas at full speed and returns their text.
     fn play_deltas(&self, count: usize) -> Fallible<String> {
         let text = json!({"delta": "token {i} ", "count": count});
         self.model.play(&one_turn(&json!({"text": text})))?;
@@ -87,7 +85,7 @@ impl Bench {
     }
 }
 
-/// A scenario in which every request gets the same answer, sent as fast as it can be taken.
+/// Returns a scenario in which every request gets the same answer, sent as fast as it is read.
 fn one_turn(step: &Value) -> Value {
     json!({"blind": true, "flush": "block", "on_exhausted": "repeat_last", "turns": [{"steps": [step]}]})
 }
@@ -95,22 +93,22 @@ fn one_turn(step: &Value) -> Value {
 /// The line that starts a run.
 const PROMPT: &str = r#"{"id":"go","type":"prompt","message":"Go"}"#;
 
-/// What a client hears while an answer streams.
+/// The lines that a client receives while an answer streams.
 #[derive(Debug, Default)]
-struct Heard {
+struct Received {
     updates: usize,
     /// The lengths of all lines.
     lengths: Vec<u32>,
-    /// All deltas, put together.
+    /// All deltas, concatenated.
     text: Vec<u8>,
-    /// The answer as it was told at its end.
+    /// The answer in the final message.
     answer: Option<String>,
-    /// The run is over.
+    /// The run has ended.
     ended: bool,
 }
 
-impl Heard {
-    fn hear(&mut self, line: &Line<'_>) {
+impl Received {
+    fn record(&mut self, line: &Line<'_>) {
         self.lengths
             .push(u32::try_from(line.length).unwrap_or(u32::MAX));
         if line.is_update() {
@@ -128,13 +126,13 @@ impl Heard {
         }
     }
 
-    /// Whether the deltas and the final answer are both the whole text.
+    /// Reports whether the deltas and the final answer are both the whole text.
     fn complete(&self, expected: &str) -> bool {
         self.ended && self.answer.as_deref() == Some(expected) && self.text == expected.as_bytes()
     }
 }
 
-/// 20000 as `20,000`.
+/// Formats 20000 as `20,000`.
 fn thousands(number: usize) -> String {
     if number < 1000 {
         number.to_string()

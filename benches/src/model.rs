@@ -1,4 +1,4 @@
-//! The model server, run as a program of its own so that its work is not counted as an agent's.
+//! The model server, run as a separate program so that its work is not counted as an agent's.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -13,7 +13,6 @@ use crate::Fallible;
 #[derive(Debug)]
 pub struct Model {
     child: Child,
-    /// The port it listens on.
     pub port: u16,
 }
 
@@ -38,7 +37,7 @@ impl Model {
         Ok(Self { child, port })
     }
 
-    /// Says what it shall answer from now on.
+    /// Sets the scenario of all further answers.
     pub fn play(&self, scenario: &Value) -> Fallible<()> {
         let body = scenario.to_string();
         let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
@@ -60,7 +59,7 @@ impl Model {
 
 impl Drop for Model {
     fn drop(&mut self) {
-        // Fails if it has ended already.
+        // Fails if the server has exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,5 +1,5 @@
-//! The few system calls the standard library has no name for: clocks of other processes, waiting for
-//! a descriptor, pseudo-terminals, and a fast search for a byte. Nothing here knows what is measured.
+//! The few system calls that the standard library lacks: clocks of other processes, waiting for a descriptor,
+//! pseudo-terminals, and a fast search for a byte. They are independent of the measurements.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -10,12 +10,12 @@ use std::process::{Command, Stdio};
 use std::ptr;
 use std::time::Duration;
 
-/// Nanoseconds of the monotonic clock, which all processes of a machine share.
+/// Returns nanoseconds of the monotonic clock, which all processes of a machine share.
 pub fn monotonic() -> u64 {
     read_clock(libc::CLOCK_MONOTONIC).as_nanos() as u64
 }
 
-/// Processor time a process has used so far, with all of its threads, without its children.
+/// Returns the processor time of a process so far, with all of its threads, without its children.
 pub fn processor_time(pid: u32) -> io::Result<Duration> {
     let mut clock = 0;
     // SAFETY: the call writes one clock id into a local variable.
@@ -51,15 +51,15 @@ pub fn readable(descriptor: &impl AsRawFd, wait: Duration) -> io::Result<bool> {
     }
 }
 
-/// Where `byte` first stands in `bytes`. The C library's search runs at memory speed, which matters
-/// when gigabytes of lines are counted on the same cores as the program that writes them.
+/// Returns the first position of `byte` in `bytes`. The C library's search runs at memory speed, which matters when
+/// gigabytes of lines are counted on the same cores as the program that writes them.
 pub fn find(bytes: &[u8], byte: u8) -> Option<usize> {
     // SAFETY: the pointer and the length belong to one slice.
     let found = unsafe { libc::memchr(bytes.as_ptr().cast(), i32::from(byte), bytes.len()) };
     (!found.is_null()).then(|| found as usize - bytes.as_ptr() as usize)
 }
 
-/// A new pseudo-terminal of this size: the end of whoever shows it, and that of the program.
+/// Opens a pseudo-terminal of this size and returns the ends of the terminal and of the program.
 pub fn pseudo_terminal(columns: u16, rows: u16) -> io::Result<(File, OwnedFd)> {
     let (mut shown, mut used) = (-1, -1);
     let size = libc::winsize {
@@ -81,14 +81,15 @@ pub fn pseudo_terminal(columns: u16, rows: u16) -> io::Result<(File, OwnedFd)> {
     if failed != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: both descriptors were made just now and belong to nobody else. What is set on the first is a plain flag.
+    // SAFETY: both descriptors were created just now and have no other owner. The flag set on the first is a plain
+    // number.
     unsafe {
         libc::fcntl(shown, libc::F_SETFD, libc::FD_CLOEXEC);
         Ok((File::from_raw_fd(shown), OwnedFd::from_raw_fd(used)))
     }
 }
 
-/// Makes a command run on a terminal, as the one who has it.
+/// Makes a command run with this controlling terminal.
 pub fn run_on_terminal(command: &mut Command, terminal: OwnedFd) -> io::Result<()> {
     command
         .stdin(Stdio::from(terminal.try_clone()?))
@@ -96,33 +97,34 @@ pub fn run_on_terminal(command: &mut Command, terminal: OwnedFd) -> io::Result<(
         .stderr(Stdio::from(terminal));
     let take = || {
         // SAFETY: two calls without pointers, on standard input, which is the terminal by then.
-        match unsafe { libc::setsid() == -1 || libc::ioctl(0, libc::TIOCSCTTY, 0) == -1 } {
-            true => Err(io::Error::last_os_error()),
-            false => Ok(()),
+        if unsafe { libc::setsid() == -1 || libc::ioctl(0, libc::TIOCSCTTY, 0) == -1 } {
+            Err(io::Error::last_os_error())
+        } else {
+            Ok(())
         }
     };
-    // SAFETY: what runs between fork and exec makes system calls only.
+    // SAFETY: the code between fork and exec makes system calls only.
     unsafe { command.pre_exec(take) };
     Ok(())
 }
 
-/// Which of many descriptors can be read.
+/// A set of descriptors that can be waited for.
 #[derive(Debug)]
 pub struct Readiness(OwnedFd);
 
 impl Readiness {
-    /// Of none so far.
+    /// Creates an empty set.
     pub fn new() -> io::Result<Self> {
         // SAFETY: the call takes no pointers.
         let made = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
         if made < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor was made just now and belongs to nobody else.
+        // SAFETY: the descriptor was created just now and has no other owner.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(made) }))
     }
 
-    /// Of this one too, under this number.
+    /// Adds a descriptor under this number.
     pub fn watch(&self, descriptor: &impl AsRawFd, number: u64) -> io::Result<()> {
         let mut event = libc::epoll_event {
             events: libc::EPOLLIN as u32,
@@ -136,7 +138,7 @@ impl Readiness {
         }
     }
 
-    /// Waits until there is one, and tells the numbers of all there are.
+    /// Waits until a descriptor is readable and returns the numbers of all that are.
     pub fn wait(&self, wait: Duration) -> io::Result<Vec<u64>> {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; 256];
         let wait = i32::try_from(wait.as_millis()).unwrap_or(i32::MAX);
@@ -162,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_processor_time_grows() {
+    fn processor_time_of_this_process_grows() {
         let before = processor_time(std::process::id()).unwrap();
         while processor_time(std::process::id()).unwrap() == before {}
     }

@@ -1,7 +1,7 @@
-//! What the machine allows: programs that do nothing but the part of the work nobody can avoid.
+//! The limits of the machine: programs that do only the unavoidable part of the work.
 //!
-//! They are modes of this binary, started like an agent and read by the same reader, so that the
-//! difference between them and an agent is the agent.
+//! They are modes of this binary, started like an agent and read by the same reader, so that the difference between
+//! them and an agent is the work of the agent.
 
 use std::io::{self, BufRead, BufWriter, Read, Write};
 use std::net::TcpStream;
@@ -17,29 +17,29 @@ pub const ANSWER: &str = "plain-answer";
 pub const PAINT: &str = "plain-paint";
 /// Writes lines of given lengths.
 pub const WRITE: &str = "plain-write";
-/// Copies what a model server sends.
+/// Copies the output of a model server.
 pub const RELAY: &str = "plain-relay";
-/// Starts shell commands one after the other.
+/// Runs shell commands one after the other.
 pub const SHELL: &str = "plain-shell";
-/// Prints what an agent prints, as fast as it is read.
+/// Prints the output of an agent, as fast as it is read.
 pub const TALK: &str = "plain-talk";
 /// Prints a line without end.
 pub const FLOOD: &str = "plain-flood";
-/// Prints numbered lines that say who printed them.
+/// Prints numbered lines with the name of the child.
 pub const COUNT: &str = "plain-count";
 
-/// What one request to the model server says.
+/// The body of one request to the model server.
 const REQUEST: &str =
     r#"{"model":"mock-1","stream":true,"messages":[{"role":"user","content":"Go"}]}"#;
 
-/// A command that runs one of these programs.
+/// Returns a command that runs one of these programs.
 pub fn command(mode: &str, argument: &str) -> Fallible<Command> {
     let mut command = Command::new(env::current_exe()?);
     command.args([mode, argument]);
     Ok(command)
 }
 
-/// Runs the program named `mode`, if that is one; then waits for the end of its input.
+/// Runs the program named `mode`, if there is one; then waits for the end of its input.
 pub fn run(mode: &str, argument: &str) -> Option<Fallible<()>> {
     let program = match mode {
         ANSWER => |_: &str| answer(),
@@ -104,7 +104,7 @@ fn write_lines(path: &Path) -> Fallible<()> {
     Ok(out.flush()?)
 }
 
-/// Asks the model server and copies every piece of the answer as it comes.
+/// Sends a request to the model server and copies every piece of the answer as it arrives.
 fn relay(port: &str) -> Fallible<()> {
     let mut stream = TcpStream::connect(("127.0.0.1", port.parse()?))?;
     stream.set_nodelay(true)?;
@@ -127,7 +127,7 @@ fn relay(port: &str) -> Fallible<()> {
     }
 }
 
-/// Runs `true` in a shell so many times and prints a line.
+/// Runs `true` in a shell `count` times and prints a line.
 fn shell(count: &str) -> Fallible<()> {
     for _ in 0..count.parse::<u32>()? {
         Command::new("/bin/bash").args(["-c", "true"]).output()?;

@@ -1,4 +1,4 @@
-//! A program under measurement: started with pipes, spoken to in lines, watched from outside.
+//! A program under measurement: started with pipes, driven by lines, observed from outside.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -11,37 +11,37 @@ use crate::Fallible;
 use crate::lines::{Line, Lines, Pumped};
 use crate::os;
 
-/// How long any single step may take before a run counts as failed.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// How often the memory of one that is followed is looked at.
-const LOOK: Duration = Duration::from_millis(5);
+/// Time that a single step may take before a run counts as failed.
+const STEP_TIMEOUT: Duration = Duration::from_secs(60);
+/// Interval between two readings of the memory in [`Process::follow`].
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A running program.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
     stdin: Option<ChildStdin>,
-    /// What it prints.
+    /// The lines that it prints.
     pub lines: Lines,
-    /// When it was started.
+    /// The time at which it was started.
     pub started: Instant,
 }
 
-/// What was seen of a program from its start to its end.
+/// The measurements of a program from its start to its end.
 #[derive(Debug)]
 pub struct Followed {
-    /// How long it took.
+    /// The elapsed time.
     pub wall: Duration,
-    /// Its processor time, but for its last moment.
+    /// The processor time, without its last milliseconds.
     pub processor: Duration,
     /// Its highest resident memory, in bytes.
     pub peak: u64,
-    /// How it ended, in words.
+    /// The exit status, in words.
     pub ending: String,
 }
 
 impl Process {
-    /// Starts a program. Its errors are not shown: an agent may warn about a machine's peculiarities.
+    /// Starts a program. Its standard error is discarded, because an agent may warn about the machine.
     pub fn start(command: &mut Command) -> Fallible<Self> {
         command
             .stdin(Stdio::piped())
@@ -63,26 +63,27 @@ impl Process {
         })
     }
 
-    /// Its process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Writes one line.
     pub fn send(&mut self, line: &str) -> Fallible<()> {
         let stdin = self.stdin.as_mut().ok_or("standard input is closed")?;
         Ok(stdin.write_all(format!("{line}\n").as_bytes())?)
     }
 
-    /// Reads until `done` says so.
+    /// Reads until `done` returns true.
     pub fn read_until(&mut self, mut done: impl FnMut(&Line<'_>) -> bool) -> Fallible<()> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + STEP_TIMEOUT;
         let mut found = false;
         while !found {
             if Instant::now() > deadline {
                 return Err("no answer within a minute".into());
             }
-            match self.lines.pump(PATIENCE, &mut |line| found |= done(line))? {
+            match self
+                .lines
+                .pump(STEP_TIMEOUT, &mut |line| found |= done(line))?
+            {
                 Pumped::Bytes => {}
                 Pumped::Nothing => return Err("no answer within a minute".into()),
                 Pumped::Closed => return Err("the program ended too early".into()),
@@ -91,7 +92,7 @@ impl Process {
         Ok(())
     }
 
-    /// Sends a command with this id and waits for its response; gives the whole line.
+    /// Sends a command with this id, waits for its response and returns the whole line.
     pub fn ask(&mut self, id: &str, kind: &str) -> Fallible<Vec<u8>> {
         self.send(&format!(r#"{{"id":"{id}","type":"{kind}"}}"#))?;
         let mut answer = Vec::new();
@@ -120,7 +121,7 @@ impl Process {
         kilobytes(&format!("/proc/{}/status", self.pid()), "VmRSS:")
     }
 
-    /// Its share of memory now, in bytes, with that of all its children.
+    /// Returns its share of memory, in bytes, with that of all its children.
     pub fn proportional_memory(&self) -> u64 {
         family(self.pid())
             .into_iter()
@@ -128,7 +129,7 @@ impl Process {
             .sum()
     }
 
-    /// How it ended, in words.
+    /// Returns the exit status, in words.
     pub fn ending(&mut self) -> String {
         use std::os::unix::process::ExitStatusExt;
         match self.child.wait() {
@@ -140,7 +141,7 @@ impl Process {
         }
     }
 
-    /// Closes its input and waits for its end; ends it after a while if it does not.
+    /// Closes its input and waits for its exit; kills it after a timeout.
     pub fn finish(mut self) -> Fallible<()> {
         self.stdin = None;
         let deadline = Instant::now() + Duration::from_secs(5);
@@ -158,15 +159,15 @@ impl Process {
         }
     }
 
-    /// Closes its input and follows it to its end, however long that takes.
+    /// Closes its input and follows it to its exit, however long that takes.
     pub fn follow(mut self) -> Fallible<Followed> {
         self.stdin = None;
         let (mut peak, mut processor) = (0, Duration::ZERO);
         while self.child.try_wait()?.is_none() {
             peak = self.peak_memory().max(peak);
             processor = self.processor_time().max(processor);
-            if self.lines.pump(LOOK, &mut |_| {})? == Pumped::Closed {
-                thread::sleep(LOOK);
+            if self.lines.pump(POLL_INTERVAL, &mut |_| {})? == Pumped::Closed {
+                thread::sleep(POLL_INTERVAL);
             }
         }
         Ok(Followed {
@@ -185,7 +186,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Fails if it has ended already, which is what is wanted.
+        // Fails if the program has exited already, which has the same effect.
         let _ = self.kill();
     }
 }
@@ -207,7 +208,7 @@ fn family(pid: u32) -> Vec<u32> {
     all
 }
 
-/// A number of kilobytes that the system keeps of a process, in bytes.
+/// Returns a number from a file of the system about a process, converted from kilobytes to bytes.
 pub fn kilobytes(path: &str, name: &str) -> u64 {
     let text = fs::read_to_string(path).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix(name));

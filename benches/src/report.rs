@@ -1,7 +1,7 @@
 //! Runs the measurements and writes the page of results.
 //!
-//! `PINION` and `MOCK_MODEL` name our programs, `PI` the script of the reference agent if there is
-//! one, `CLEAN_BUILD_SECONDS` how long a release build from nothing took, if that was measured.
+//! `PINION` and `MOCK_MODEL` name the binaries of this project, `PI` the script of the reference agent if there is one,
+//! `CLEAN_BUILD_SECONDS` the time of a release build from nothing, if it was measured.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -17,10 +17,10 @@ use crate::table::{Row, Table, load, machine};
 
 const USAGE: &str = "usage: pinion-bench [--quick] [--write FILE] [NAME…]";
 
-/// A machine on which others work too gives numbers, but not results.
-const QUIET: f64 = 0.5;
+/// The load above which other programs use the machine too much for valid results.
+const IDLE_LOAD: f64 = 0.5;
 
-/// Runs what the arguments name, or everything.
+/// Runs the measurements that the arguments name, or all of them.
 pub fn run(arguments: &[String]) -> Fallible<()> {
     let mut rounds = Rounds {
         ours: 5,
@@ -82,11 +82,11 @@ pub fn run(arguments: &[String]) -> Fallible<()> {
 
 fn prepare(rounds: Rounds) -> Fallible<(Bench, String)> {
     let variable = |name: &str| env::var_os(name).map(PathBuf::from);
-    let pinion = variable("PINION").ok_or("PINION must name our binary")?;
+    let pinion = variable("PINION").ok_or("PINION must name the pinion binary")?;
     let model = variable("MOCK_MODEL").ok_or("MOCK_MODEL must name the model server")?;
     let pi = variable("PI");
     let version = |command: &mut Command| {
-        // Some versions are printed on standard error.
+        // Some programs print their version on standard error.
         let output = command.arg("--version").output().ok();
         output
             .map(|output| [output.stdout, output.stderr].concat())
@@ -146,14 +146,14 @@ fn write_page(table: &Table, who: &str, rounds: Rounds, before: f64, took: Durat
     let Rounds {
         ours, reference, ..
     } = rounds;
-    let quiet = if before < QUIET {
+    let quiet = if before < IDLE_LOAD {
         ""
     } else {
         " **The machine was not idle: take ratios with care and times not at all.**"
     };
     format!(
         "# Results of `cargo xtask bench`\n\n\
-         Written by the program; `README.md` says how things are measured. {machine}; {who}. Load \
+         Written by `cargo xtask bench`; `README.md` describes the measurements. {machine}; {who}. Load \
          before the run {before:.1}.{quiet} Medians of {ours} interleaved runs ({reference} of pi, and \
          where one takes long); {took} s in all. Ratios are within this run.\n\n{table}",
         machine = machine(),

@@ -1,18 +1,16 @@
-//! Numbers of several runs, and how they are written.
+//! Values of several runs, and their formatting.
 
 use std::time::Duration;
 
-/// Measured values of one thing, in one unit.
+/// Measured values in one unit.
 #[derive(Debug, Clone, Default)]
 pub struct Samples(Vec<f64>);
 
 impl Samples {
-    /// Nothing yet.
     pub const fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// Adds a value.
     pub fn add(&mut self, value: f64) {
         self.0.push(value);
     }
@@ -22,17 +20,17 @@ impl Samples {
         self.0.push(time.as_secs_f64());
     }
 
-    /// The middle value, or not a number.
+    /// Returns the median, or NaN without values.
     pub fn median(&self) -> f64 {
         self.at(0.5)
     }
 
-    /// The largest value, or not a number.
+    /// Returns the largest value, or NaN without values.
     pub fn largest(&self) -> f64 {
         self.at(1.0)
     }
 
-    /// The value below which this part of all values lies.
+    /// Returns the value below which this part of all values lies.
     pub fn at(&self, part: f64) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
@@ -54,7 +52,7 @@ impl FromIterator<f64> for Samples {
     }
 }
 
-/// Seconds, as people write them.
+/// Formats seconds with a fitting unit.
 pub fn time(seconds: f64) -> String {
     match seconds {
         s if s.is_nan() => "–".to_owned(),
@@ -66,7 +64,7 @@ pub fn time(seconds: f64) -> String {
     }
 }
 
-/// Bytes, as people write them.
+/// Formats bytes with a fitting unit.
 pub fn size(bytes: f64) -> String {
     match bytes {
         b if b.is_nan() => "–".to_owned(),
@@ -77,7 +75,7 @@ pub fn size(bytes: f64) -> String {
     }
 }
 
-/// How many times.
+/// Formats a ratio.
 pub fn times(ratio: f64) -> String {
     match ratio {
         r if !r.is_finite() => "–".to_owned(),
@@ -87,7 +85,7 @@ pub fn times(ratio: f64) -> String {
     }
 }
 
-/// Whether a ratio is high enough; none if there was nothing to compare with.
+/// Reports whether a ratio is high enough; `None` if there was nothing to compare with.
 pub fn at_least(ratio: f64, wanted: f64) -> Option<bool> {
     ratio.is_finite().then_some(ratio >= wanted)
 }

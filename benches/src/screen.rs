@@ -1,42 +1,40 @@
-//! What a terminal shows: the little of its language that a chat draws with, and nothing of how it looks.
+//! A model of a terminal's screen: the few control sequences that a chat draws with, without colours and styles.
 //!
-//! Every character takes one column, which is true of what the benchmarks let a program say.
+//! Every character takes one column, which is true of all texts in the benchmarks.
 
 /// The columns of every screen here.
 pub const COLUMNS: u16 = 80;
-/// Its rows.
+/// The rows of every screen here.
 pub const ROWS: u16 = 24;
 
-/// What is drawn between these is seen at once.
+/// Output between these two appears at once.
 const FRAME_BEGIN: &[u8] = b"?2026h";
 const FRAME_END: &[u8] = b"?2026l";
 const BACKGROUND: &[u8] = b"]11;?";
 
-/// A screen.
 #[derive(Debug)]
 pub struct Screen {
     rows: Vec<Vec<char>>,
     row: usize,
     column: usize,
-    /// The beginning of something whose rest has not come yet.
+    /// The start of a sequence whose rest has not arrived yet.
     pending: Vec<u8>,
-    /// Whether it is between two frames.
+    /// The screen is between two frames.
     pub is_complete: bool,
-    /// How often it was asked for the colour of its background.
+    /// The number of queries for the colour of its background.
     pub background_asked: usize,
 }
 
-/// The next thing in what a program writes.
+/// The next item in the output of a program.
 enum Piece<'a> {
     Text(char),
     /// A control sequence without its introducer.
     Sequence(&'a [u8]),
-    /// A control character, or what is none of the others.
+    /// A control character or another byte.
     Other(u8),
 }
 
 impl Screen {
-    /// An empty one.
     pub fn new() -> Self {
         Self {
             rows: vec![vec![' '; usize::from(COLUMNS)]; usize::from(ROWS)],
@@ -48,7 +46,7 @@ impl Screen {
         }
     }
 
-    /// Takes in what a program wrote; `frame` looks at the screen whenever a frame is complete.
+    /// Applies the output of a program; calls `frame` whenever a frame is complete.
     pub fn write(&mut self, bytes: &[u8], mut frame: impl FnMut(&Self)) {
         let mut all = std::mem::take(&mut self.pending);
         all.extend_from_slice(bytes);
@@ -71,20 +69,19 @@ impl Screen {
         self.pending = rest.to_vec();
     }
 
-    /// All rows, from the top.
+    /// Returns all rows, from the top.
     pub fn lines(&self) -> impl DoubleEndedIterator<Item = String> {
         self.rows
             .iter()
             .map(|row| row.iter().collect::<String>().trim_end().to_owned())
     }
 
-    /// Whether these words stand in a row.
+    /// Reports whether a row contains these words.
     pub fn shows(&self, words: &str) -> bool {
         self.lines().any(|line| line.contains(words))
     }
 
-    /// The number of the row in which something is written, which is the last one that begins with a prompt, and
-    /// what is written there.
+    /// Returns the number of the input row, which is the last one that begins with a prompt, and its text.
     pub fn editor(&self) -> Option<(usize, String)> {
         let row = self
             .rows

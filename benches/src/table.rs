@@ -1,34 +1,32 @@
-//! The table of results: one row per promise, with what was promised beside what was seen.
+//! The table of results: one row per promise, with the target beside the measured value.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-/// One row.
 #[derive(Debug, Clone, Default)]
 pub struct Row {
-    /// What was measured.
+    /// The measured quantity.
     pub what: String,
-    /// Our value.
+    /// The value of pinion.
     pub pinion: String,
-    /// The reference agent's value.
+    /// The value of the reference agent.
     pub pi: String,
-    /// Our value against the reference, or against what the machine allows.
+    /// pinion's value against the reference, or against the limit of the machine.
     pub ratio: String,
-    /// What was promised.
+    /// The promised value.
     pub target: String,
-    /// Whether it was kept; none if nothing was promised, or it could not be judged.
+    /// The promise was met; `None` without a promise, or without a comparison.
     pub met: Option<bool>,
 }
 
-/// The rows of a run.
 #[derive(Debug, Default)]
 pub struct Table {
     rows: Vec<Row>,
 }
 
 impl Table {
-    /// Adds a row and shows it.
+    /// Adds a row and prints it.
     pub fn add(&mut self, row: Row) {
         let met = verdict(row.met);
         let Row {
@@ -43,13 +41,13 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// Promises that were not kept.
+    /// Returns the promises that were not met.
     pub fn missed(&self) -> Vec<&str> {
         let missed = self.rows.iter().filter(|row| row.met == Some(false));
         missed.map(|row| row.what.as_str()).collect()
     }
 
-    /// The table as text.
+    /// Returns the table as Markdown.
     pub fn markdown(&self) -> String {
         let mut text = String::from(
             "| measured | pinion | pi | pinion against it | target | met |\n|---|---|---|---|---|---|\n",
@@ -85,7 +83,7 @@ fn verdict(met: Option<bool>) -> &'static str {
     }
 }
 
-/// The machine, in words that fit any other of its kind.
+/// Describes the machine without naming it.
 pub fn machine() -> String {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
@@ -104,7 +102,7 @@ pub fn machine() -> String {
     )
 }
 
-/// How many programs wanted a core in the last minute.
+/// Returns the load average of the last minute.
 pub fn load() -> f64 {
     let text = fs::read_to_string(Path::new("/proc/loadavg")).unwrap_or_default();
     text.split_whitespace()

@@ -1,15 +1,15 @@
-//! What children of a fleet print in the measurements, and what it has to look like when it was kept.
+//! The output of a fleet's children in the measurements, and the expected form of the stored output.
 
 use std::env;
 use std::io::{self, Write};
 
 use crate::Fallible;
 
-/// Pieces of a long answer, each with the usage so far, as our own modern dialect prints them.
+/// Pieces of a long answer, each with the usage so far, in the form of pinion's modern dialect.
 const UPDATES: usize = 3000;
-const PIECE: usize = 64 * 1024;
+const CHUNK: usize = 64 * 1024;
 
-/// One turn of an agent: an answer in pieces, then in full.
+/// Returns one turn of an agent: an answer in pieces, then in full.
 fn turn() -> Vec<u8> {
     let mut turn = Vec::new();
     let mut answer = String::new();
@@ -35,12 +35,12 @@ fn turn() -> Vec<u8> {
     turn
 }
 
-/// Prints turns, at least so many bytes, and that it is done.
+/// Prints turns of at least `bytes` bytes, and the end of the run.
 pub fn talk(bytes: usize) -> Fallible<()> {
     let turn = turn();
     let mut out = io::stdout().lock();
     for _ in 0..bytes.div_ceil(turn.len()) {
-        for piece in turn.chunks(PIECE) {
+        for piece in turn.chunks(CHUNK) {
             out.write_all(piece)?;
         }
     }
@@ -49,7 +49,7 @@ pub fn talk(bytes: usize) -> Fallible<()> {
 
 const SETTLED: &[u8] = b"{\"type\":\"agent_settled\",\"aborted\":false}\n";
 
-/// How many lines and bytes [`talk`] prints.
+/// Returns the number of lines and bytes that [`talk`] prints.
 pub fn talked(bytes: usize) -> (u64, u64) {
     let length = turn().len();
     let turns = bytes.div_ceil(length) as u64;
@@ -57,33 +57,33 @@ pub fn talked(bytes: usize) -> (u64, u64) {
     (lines, turns * length as u64 + SETTLED.len() as u64)
 }
 
-/// Prints `BYTES` bytes, or `BYTES:FRONT` with something in front of them, and never ends the line.
+/// Prints `BYTES` bytes, or `BYTES:FRONT` with a text in front of them, and never ends the line.
 pub fn flood(argument: &str) -> Fallible<()> {
     let (bytes, front) = argument.split_once(':').unwrap_or((argument, ""));
     let mut left: usize = bytes.parse()?;
-    let piece = vec![b'x'; PIECE];
+    let piece = vec![b'x'; CHUNK];
     let mut out = io::stdout().lock();
     out.write_all(front.as_bytes())?;
     while left > 0 {
-        let now = left.min(PIECE);
+        let now = left.min(CHUNK);
         out.write_all(&piece[..now])?;
         left -= now;
     }
     Ok(())
 }
 
-/// Prints so many lines, as the child of a fleet whose name is in the environment.
+/// Prints this many lines, as the child of a fleet whose name is in the environment.
 pub fn count(lines: usize) -> Fallible<()> {
     let name = env::var("PINION_FLEET_CHILD").unwrap_or_default();
     let mut out = io::stdout().lock();
-    // One write for each line, as an agent prints them.
+    // One write for each line, like an agent.
     for line in counted(&name, lines).split_inclusive(|byte| *byte == b'\n') {
         out.write_all(line)?;
     }
     Ok(())
 }
 
-/// What a child of this name prints.
+/// Returns the output of a child of this name.
 pub fn counted(name: &str, lines: usize) -> Vec<u8> {
     let mut text = String::new();
     for number in 1..lines {

@@ -1,4 +1,4 @@
-//! A program on a pseudo-terminal: typed at, and looked at frame by frame.
+//! A program on a pseudo-terminal, with typed keys and frames that are read.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -10,9 +10,9 @@ use crate::os;
 use crate::process::kilobytes;
 use crate::screen::{COLUMNS, ROWS, Screen};
 
-/// How long a frame may take before a run counts as failed.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// What a dark terminal says of its background.
+/// Time that a frame may take before a run counts as failed.
+const FRAME_TIMEOUT: Duration = Duration::from_secs(30);
+/// The answer of a dark terminal to the query for its background.
 const DARK: &[u8] = b"\x1b]11;rgb:0000/0000/0000\x1b\\";
 
 /// A terminal and the program on it.
@@ -21,10 +21,10 @@ pub struct Terminal {
     child: Child,
     line: File,
     screen: Screen,
-    /// When the last frame was complete.
+    /// The time at which the last frame was complete.
     seen: Instant,
     answered: usize,
-    /// When the program was started.
+    /// The time at which the program was started.
     pub started: Instant,
 }
 
@@ -46,22 +46,19 @@ impl Terminal {
         })
     }
 
-    /// Its process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// What is shown now.
     pub fn screen(&self) -> &Screen {
         &self.screen
     }
 
-    /// Presses keys.
     pub fn press(&mut self, keys: &str) -> Fallible<()> {
         Ok(self.line.write_all(keys.as_bytes())?)
     }
 
-    /// Waits for a frame that `done` is content with; when it was there.
+    /// Waits for a frame that `done` accepts and returns its time.
     pub fn wait_for(
         &mut self,
         what: &str,
@@ -70,7 +67,7 @@ impl Terminal {
         if self.screen.is_complete && done(&self.screen) {
             return Ok(self.seen);
         }
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + FRAME_TIMEOUT;
         loop {
             let mut found = None;
             let more = self.look(deadline, |screen, now| {
@@ -96,7 +93,7 @@ impl Terminal {
         Ok(())
     }
 
-    /// Reads once, shows every complete frame to `frame`; whether there was something before the time was over.
+    /// Reads once and passes every complete frame to `frame`. Returns whether there was output before the deadline.
     fn look(
         &mut self,
         deadline: Instant,
@@ -110,7 +107,7 @@ impl Terminal {
         let count = match self.line.read(&mut buffer) {
             Ok(0) => return Err("the program ended too early".into()),
             Ok(count) => count,
-            // A terminal nobody has any more.
+            // The program has closed the terminal.
             Err(error) if error.raw_os_error() == Some(libc::EIO) => {
                 return Err("the program ended too early".into());
             }
@@ -146,7 +143,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // Fails if it has ended already, which is what is wanted.
+        // Fails if the program has exited already, which has the same effect.
         let _ = self.kill();
     }
 }

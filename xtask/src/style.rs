@@ -54,7 +54,6 @@ const NOT_IN_PROSE: [&str; 18] = [
 const UNFINISHED: &[&str] = &[
     "crates/pinion/",
     "xtask",
-    "benches",
     "docs",
     "ARCHITECTURE.md",
 ];

@@ -1,6 +1,7 @@
-//! An echo server made with the Connect library alone: what the hub is compared with.
+//! An echo server made with the Connect library alone, as the comparison for the hub.
 //!
-//! Prints its address, serves until it is killed. `Repeat` answers `input` = `"COUNT SIZE"` with so many chunks of so many bytes.
+//! Prints its address, serves until it is killed. `Repeat` answers `input` = `"COUNT SIZE"` with COUNT chunks of SIZE
+//! bytes.
 
 use std::sync::Arc;
 

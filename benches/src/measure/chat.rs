@@ -15,10 +15,10 @@ use crate::screen::Screen;
 use crate::table::Row;
 use crate::terminal::Terminal;
 
-/// How soon a frame follows a key, as the eye wants it.
+/// Seconds within which a frame must follow a key: one frame at 60 Hz.
 const PROMPT_FRAME: f64 = 0.016;
 const KEYS: usize = 200;
-/// So many letters are written, then taken back.
+/// Letters that are typed, then deleted.
 const LETTERS: usize = 50;
 const PAGES: usize = 50;
 const PAGE_UP: &str = "\x1b[5~";
@@ -33,16 +33,16 @@ pub fn run(bench: &mut Bench) -> Fallible<()> {
 fn start(bench: &Bench, home: &Home, arguments: &[&str]) -> Fallible<Terminal> {
     let mut command = Command::new(bench.agents.pinion.program()?);
     command.args(arguments);
-    home.furnish(&mut command);
+    home.apply_to(&mut command);
     Terminal::start(&mut command)
 }
 
-/// Whether it can be written to.
+/// Reports whether the input row is drawn.
 fn is_drawn(screen: &Screen) -> bool {
     screen.editor().is_some_and(|(_, text)| text.is_empty())
 }
 
-/// Whether the status line names the model, which it does once there is somebody to talk to.
+/// Reports whether the status line names the model, which it does once the session exists.
 fn is_ready(screen: &Screen) -> bool {
     let mut lines = screen.lines();
     is_drawn(screen)
@@ -79,12 +79,12 @@ fn first_frame(bench: &mut Bench) -> Fallible<()> {
     Ok(())
 }
 
-/// What was seen while keys were pressed.
+/// The measurements while keys were pressed.
 #[derive(Debug, Default)]
 struct Typed {
     delays: Samples,
     deltas_per_second: Samples,
-    /// Processor time for each second.
+    /// Processor time per second.
     work: Samples,
 }
 
@@ -125,7 +125,7 @@ fn press_keys(bench: &Bench, typed: &mut Typed) -> Fallible<()> {
     );
     let mut written = String::new();
     for number in 0..KEYS {
-        // At odd moments, so that neither frames nor deltas are in step with the keys.
+        // At irregular times, so that neither frames nor deltas are in step with the keys.
         terminal.rest(Duration::from_micros(
             9_000 + number as u64 * 7_919 % 31_000,
         ))?;
@@ -161,8 +161,8 @@ fn press_keys(bench: &Bench, typed: &mut Typed) -> Fallible<()> {
 
 const DELTAS: usize = 16_000;
 
-/// An answer as models give them, of numbered words: paragraphs, a list and code. One word a millisecond; now and then
-/// two, because a pause is never shorter than asked for.
+/// Returns a typical answer of numbered words: paragraphs, a list and code. One word per millisecond; now and then two,
+/// because a pause is never shorter than requested.
 fn answer() -> Vec<Value> {
     let mut pieces = Vec::new();
     for number in 0..DELTAS {
@@ -184,12 +184,12 @@ fn answer() -> Vec<Value> {
     pieces
 }
 
-/// The highest number of a word on the screen.
+/// Returns the highest number of a word on the screen.
 fn newest(screen: &Screen) -> usize {
     numbers(screen, "n").max().unwrap_or(0)
 }
 
-/// The numbers on the screen that follow `mark`.
+/// Returns the numbers on the screen that follow `mark`.
 fn numbers(screen: &Screen, mark: &'static str) -> impl Iterator<Item = usize> {
     let lines: Vec<String> = screen.lines().collect();
     let numbers = move |line: String| -> Vec<usize> {
@@ -253,7 +253,7 @@ fn page_up(terminal: &mut Terminal) -> Fallible<Duration> {
     Ok(seen - pressed)
 }
 
-/// The lowest number of a message on the screen.
+/// Returns the lowest number of a message on the screen.
 fn oldest(screen: &Screen) -> usize {
     let words = numbers(screen, "(");
     let paths = numbers(screen, "part_");

@@ -1,4 +1,4 @@
-//! What an answer costs on the wire in each dialect: bytes written, per byte of the final message.
+//! The cost of an answer on the wire in each dialect: bytes written, per byte of the final message.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -13,7 +13,7 @@ use crate::table::Row;
 const COUNTS: [usize; 2] = [2000, 20_000];
 /// Bytes of one delta.
 const SIZE: usize = 12;
-/// What a dialect that tells only what is new may cost.
+/// The limit for a dialect that sends only new text.
 const LINEAR: f64 = 40.0;
 
 pub fn run(bench: &mut Bench) -> Fallible<()> {
@@ -46,7 +46,7 @@ pub fn run(bench: &mut Bench) -> Fallible<()> {
     Ok(())
 }
 
-/// Bytes written for one answer, per byte of the message it made.
+/// Returns the bytes written for one answer, per byte of the final message.
 fn swelling(
     bench: &Bench,
     count: usize,
@@ -66,7 +66,7 @@ fn swelling(
     if mode == "json" {
         command.arg("Go");
     }
-    home.furnish(&mut command);
+    home.apply_to(&mut command);
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -75,7 +75,7 @@ fn swelling(
     if mode == "rpc" {
         writeln!(input, "{PROMPT}")?;
     }
-    // The end of input lets the run finish and the program end.
+    // The end of input lets the run finish and the program exit.
     drop(input);
     let mut output = BufReader::with_capacity(1 << 20, child.stdout.take().ok_or("no output")?);
     let (mut bytes, mut last) = (0, None);

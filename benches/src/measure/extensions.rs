@@ -1,4 +1,4 @@
-//! What extensions cost: at the start, the first time and when they are known already, and for every call of a tool.
+//! The cost of extensions: at the first start, at a cached start, and for every call of a tool.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::home::Home;
 use crate::samples::{Samples, at_least, time, times};
 use crate::table::Row;
 
-/// How many extensions a set has.
+/// The number of extensions in a set.
 const SET: usize = 10;
 
 /// Lines of a large extension.
@@ -23,27 +23,26 @@ const LINES: usize = 200;
 /// Calls of a tool within one answer of the model.
 const CALLS: usize = 300;
 
-/// A set of extensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ExtensionSize {
     Small,
     Large,
 }
 
 pub fn run(bench: &mut Bench) -> Fallible<()> {
     load_one(bench)?;
-    load_ten(bench, Kind::Small, "ten small extensions")?;
-    load_ten(bench, Kind::Large, "ten extensions of 200 lines")?;
+    load_ten(bench, ExtensionSize::Small, "ten small extensions")?;
+    load_ten(bench, ExtensionSize::Large, "ten extensions of 200 lines")?;
     call_tool(bench)
 }
 
-/// One large extension: what it adds to a start, the first time and the next.
+/// Measures the time that one large extension adds to a start, uncached and cached.
 fn load_one(bench: &mut Bench) -> Fallible<()> {
     let [mut without, mut first, mut again] = [const { Samples::new() }; 3];
     let pinion = bench.agents.pinion.clone();
     for _ in 0..bench.rounds.ours * 4 {
         let home = bench.home()?;
-        let arguments = write_set(&home, Kind::Large, 1)?;
+        let arguments = write_set(&home, ExtensionSize::Large, 1)?;
         without.add_time(start(&pinion, &home, &[])?);
         first.add_time(start(&pinion, &home, &arguments)?);
         again.add_time(start(&pinion, &home, &arguments)?);
@@ -60,8 +59,9 @@ fn load_one(bench: &mut Bench) -> Fallible<()> {
     Ok(())
 }
 
-/// Spawn to first answer with a set of ten; pi has no cache, so both of our times stand against its one.
-fn load_ten(bench: &mut Bench, kind: Kind, name: &str) -> Fallible<()> {
+/// Measures the time to the first answer with a set of ten; pi has no cache, so both times of pinion are compared with
+/// its one.
+fn load_ten(bench: &mut Bench, kind: ExtensionSize, name: &str) -> Fallible<()> {
     let [mut first, mut again, mut theirs] = [const { Samples::new() }; 3];
     let pinion = bench.agents.pinion.clone();
     for round in 0..bench.rounds.ours {
@@ -96,9 +96,9 @@ fn load_ten(bench: &mut Bench, kind: Kind, name: &str) -> Fallible<()> {
     Ok(())
 }
 
-/// A tool that does nothing, called many times one after the other: from the first call to the last, per call.
+/// Measures a tool that does nothing, called many times in a row: from the first call to the last, per call.
 ///
-/// The tool keeps the time itself. Records say less: an agent may write those of all calls in one go.
+/// The tool measures the time itself, because an agent may write the records of all calls at once.
 fn call_tool(bench: &mut Bench) -> Fallible<()> {
     let steps: Vec<Value> = (0..CALLS)
         .map(|number| json!({"tool": "nothing", "args": {"n": number}}))
@@ -166,14 +166,14 @@ fn start(agent: &Agent, home: &Home, arguments: &[String]) -> Fallible<Duration>
     Ok(took)
 }
 
-/// Writes a set into the working directory; the arguments that load it.
-fn write_set(home: &Home, kind: Kind, count: usize) -> Fallible<Vec<String>> {
+/// Writes a set into the working directory and returns the arguments that load it.
+fn write_set(home: &Home, kind: ExtensionSize, count: usize) -> Fallible<Vec<String>> {
     let mut arguments = Vec::new();
     for number in 0..count {
         let path = home.work().join(format!("extension-{number}.ts"));
         let text = match kind {
-            Kind::Small => small(number),
-            Kind::Large => large(number),
+            ExtensionSize::Small => small(number),
+            ExtensionSize::Large => large(number),
         };
         fs::write(&path, text)?;
         arguments.extend(["-e".to_owned(), path.to_string_lossy().into_owned()]);
@@ -181,7 +181,7 @@ fn write_set(home: &Home, kind: Kind, count: usize) -> Fallible<Vec<String>> {
     Ok(arguments)
 }
 
-/// The smallest tool there is, one at a time: says how many milliseconds ago it was first called.
+/// The smallest possible tool: returns the milliseconds since its first call.
 const TOOL: &str = r#"let first: number | undefined;
 export default function (pi: any) {
   pi.registerTool({ name: "nothing", label: "Nothing", description: "Does nothing", executionMode: "sequential",
@@ -210,7 +210,7 @@ export default function (pi: ExtensionAPI) {{
     )
 }
 
-/// Something like what people write: types, helpers, a few handlers, tools with schemas.
+/// Returns a typical extension: types, helpers, a few handlers, tools with schemas.
 fn large(number: usize) -> String {
     let mut text = format!(
         r#"import {{ existsSync, readFileSync }} from "node:fs";

@@ -1,5 +1,5 @@
-//! Fleets: how fast a child is read, what hundreds of children in one process weigh and whether each gets its turn, and
-//! that neither many children nor one without manners makes memory grow.
+//! Fleets: the speed of reading a child, the memory of hundreds of children in one process and their fairness, and that
+//! neither many children nor an endless line makes memory grow.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, BufWriter, Write};
@@ -17,9 +17,9 @@ use crate::table::Row;
 use crate::{Fallible, plain, talk};
 
 const GIGABYTE: usize = 1 << 30;
-/// Children in one process, and the few whose memory is not counted.
+/// Children in one process, and the number whose memory is subtracted.
 const TASKS: usize = 500;
-const FEW: usize = 20;
+const BASELINE_TASKS: usize = 20;
 const CHILDREN: usize = 1000;
 const LINES: usize = 1000;
 const PARALLEL: usize = 64;
@@ -31,9 +31,9 @@ pub fn run(bench: &mut Bench) -> Fallible<()> {
     endless(bench)
 }
 
-/// A fleet that has ended well.
+/// A fleet that has ended successfully.
 struct Ran {
-    /// What was seen of it, without its children's processes.
+    /// Its measurements, without its children's processes.
     seen: Followed,
     report: Value,
     directory: PathBuf,
@@ -43,7 +43,7 @@ struct Ran {
 
 fn fleet(bench: &Bench, plan: &Value) -> Fallible<Ran> {
     let home = bench.home()?;
-    // JSON is YAML.
+    // JSON is valid YAML.
     fs::write(home.work().join("plan.yaml"), plan.to_string())?;
     let directory = home.root().join("run");
     let mut command = Command::new(bench.agents.pinion.program()?);
@@ -51,7 +51,7 @@ fn fleet(bench: &Bench, plan: &Value) -> Fallible<Ran> {
         .args(["fleet", "run", "plan.yaml", "--output", "none", "--quiet"])
         .arg("--run-dir")
         .arg(&directory);
-    home.furnish(&mut command);
+    home.apply_to(&mut command);
     let seen = Process::start(&mut command)?.follow()?;
     if seen.ending != "ended with 0" {
         return Err(format!("the fleet {}", seen.ending).into());
@@ -75,7 +75,7 @@ impl Ran {
         self.directory.join(format!("children/{child}.jsonl"))
     }
 
-    /// How long each child took, in seconds.
+    /// Returns the durations of the children, in seconds.
     fn durations(&self) -> Samples {
         let children = self.report["children"].as_array();
         let attempts = children.into_iter().flatten();
@@ -86,7 +86,7 @@ impl Ran {
     }
 }
 
-/// A child that is a program of ours.
+/// Describes a child that is a mode of this program.
 fn program(name: &str, agent: &str, mode: &str, argument: &str) -> Fallible<Value> {
     let ourselves = std::env::current_exe()?;
     Ok(
@@ -117,12 +117,12 @@ fn one_child(bench: &mut Bench) -> Fallible<()> {
     let share = ours.median() / plainly.median() * 100.0;
     bench.table.add(Row {
         what: format!(
-            "fleet: 1 GiB of one child's lines ({} bytes each), read, understood and kept",
+            "fleet: 1 GiB of one child's lines ({} bytes each), read, parsed and stored",
             bytes / lines
         ),
         pinion: format!("{} a second of processor time", size(worked.median())),
         ratio: format!(
-            "{} a second of wall time, {share:.0} % of a program that only reads and keeps lines ({}); peak memory {}",
+            "{} a second of wall time, {share:.0} % of a program that only reads and stores lines ({}); peak memory {}",
             size(ours.median()),
             size(plainly.median()),
             size(peak.largest())
@@ -134,7 +134,7 @@ fn one_child(bench: &mut Bench) -> Fallible<()> {
     Ok(())
 }
 
-/// Reads the same child line by line into a file, and understands nothing.
+/// Reads the same child line by line into a file, without parsing.
 fn read_plainly(bench: &Bench, expected: u64) -> Fallible<Duration> {
     let home = bench.home()?;
     let begin = Instant::now();
@@ -153,9 +153,10 @@ fn read_plainly(bench: &Bench, expected: u64) -> Fallible<Duration> {
     }
     log.flush()?;
     child.wait()?;
-    match lines == expected {
-        true => Ok(begin.elapsed()),
-        false => Err(format!("{lines} lines were read of {expected}").into()),
+    if lines == expected {
+        Ok(begin.elapsed())
+    } else {
+        Err(format!("{lines} lines were read of {expected}").into())
     }
 }
 
@@ -170,15 +171,15 @@ fn task_plan(count: usize, script: &Value) -> Value {
 }
 
 fn tasks(bench: &mut Bench) -> Fallible<()> {
-    // Long enough that all of them are there at the same time.
+    // Long enough that all of them run at the same time.
     let paced = json!({"deltas": 400, "size": 12, "paceMs": 10});
     let busy = json!({"deltas": 2000, "size": 12});
     let [mut each, mut slowest, mut median, mut eager] = [const { Samples::new() }; 4];
     for _ in 0..bench.rounds.ours.min(3) {
-        let few = fleet(bench, &task_plan(FEW, &paced))?;
+        let few = fleet(bench, &task_plan(BASELINE_TASKS, &paced))?;
         let all = fleet(bench, &task_plan(TASKS, &paced))?;
         let grown = all.seen.peak.saturating_sub(few.seen.peak) as f64;
-        each.add(grown / (TASKS - FEW) as f64);
+        each.add(grown / (TASKS - BASELINE_TASKS) as f64);
         let durations = all.durations();
         slowest.add(durations.largest());
         median.add(durations.median());
@@ -249,14 +250,14 @@ fn many(bench: &mut Bench) -> Fallible<()> {
     Ok(())
 }
 
-/// A gigabyte without a line's end: noise, and what could still become an answer.
+/// A gigabyte without the end of a line: noise, and text that could still become an answer.
 fn endless(bench: &mut Bench) -> Fallible<()> {
     let mut peaks = Vec::new();
     let message = format!(r#"{GIGABYTE}:{{"type":"message_end","message":""#);
     for argument in [GIGABYTE.to_string(), message] {
         let mut child = program("one", "pinion", plain::FLOOD, &argument)?;
         child["retries"] = 0.into();
-        // It never says that it is done, which is no fault here.
+        // The child never reports the end of its run, which is not a failure here.
         child["agent"] = "jsonl".into();
         child["events"] = json!({"done": [], "text": ["message_end"]});
         let ran = fleet(bench, &json!({"children": [child]}))?;

@@ -1,9 +1,8 @@
-//! One long answer, streamed and measured: how long, how much work, how many bytes, how much memory.
-//! Whether that is good is for others to say.
+//! Streams one long answer and measures time, work, bytes and memory. The callers compare the results with the targets.
 
 use std::time::{Duration, Instant};
 
-use super::{Bench, Heard, PROMPT, thousands};
+use super::{Bench, PROMPT, Received, thousands};
 use crate::Fallible;
 use crate::agent::Agent;
 use crate::home::Home;
@@ -12,59 +11,61 @@ use crate::plain;
 use crate::process::Process;
 use crate::samples::{Samples, size, time};
 
-/// How often memory is looked at.
-const LOOK: Duration = Duration::from_millis(100);
+/// Interval between two readings of the memory.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What one agent needed.
+/// The measurements of one agent.
 #[derive(Debug, Default)]
 pub struct Cost {
     /// From the prompt to the last line.
     pub wall: Samples,
-    /// The agent's processor time meanwhile.
+    /// The agent's processor time in between.
     pub processor: Samples,
     /// Its highest resident memory.
     pub peak: Samples,
     /// Bytes written, per byte of the answer.
     pub swelling: Samples,
-    /// Lines that repeat the growing answer.
+    /// Lines that repeat the partial answer.
     pub updates: Samples,
 }
 
-/// One run that went through.
+/// One successful run.
 #[derive(Debug)]
 pub struct Streamed {
     pub wall: Duration,
     pub processor: Duration,
     peak: u64,
     bytes: u64,
-    heard: Heard,
+    heard: Received,
 }
 
-/// One run.
+/// The result of one run.
 #[derive(Debug)]
 pub enum Outcome {
-    /// The whole text came.
+    /// The whole text arrived.
     Complete(Box<Streamed>),
-    /// What happened instead.
+    /// The run failed for this reason.
     Not(String),
 }
 
-/// Streams once; gives up after `limit`.
+/// Streams once; fails after `limit`.
 pub fn stream(agent: &Agent, home: &Home, expected: &str, limit: Duration) -> Fallible<Outcome> {
     let mut process = agent.start_ready(home, &[])?;
-    let mut heard = Heard::default();
+    let mut heard = Received::default();
     let processor = process.processor_time();
     let bytes = process.lines.bytes;
     let begin = Instant::now();
-    // Looked at now and then, because there is nothing left to look at when a process has died.
+    // Read from time to time, because a process that has exited has no memory to read.
     let mut peak = 0;
     process.send(PROMPT)?;
     while !heard.ended {
         let elapsed = begin.elapsed();
         let left = limit.saturating_sub(elapsed);
-        let wait = left.min(LOOK);
-        let pumped = process.lines.pump(wait, &mut |line| heard.hear(line))?;
-        if begin.elapsed().as_millis() / LOOK.as_millis() > elapsed.as_millis() / LOOK.as_millis() {
+        let wait = left.min(POLL_INTERVAL);
+        let pumped = process.lines.pump(wait, &mut |line| heard.record(line))?;
+        if begin.elapsed().as_millis() / POLL_INTERVAL.as_millis()
+            > elapsed.as_millis() / POLL_INTERVAL.as_millis()
+        {
             peak = process.peak_memory().max(peak);
         }
         let what = match pumped {
@@ -97,7 +98,7 @@ pub fn stream(agent: &Agent, home: &Home, expected: &str, limit: Duration) -> Fa
     })))
 }
 
-/// Streams and adds up; gives the lengths of the lines.
+/// Streams, adds the measurements, and returns the lengths of the lines.
 pub fn add(cost: &mut Cost, bench: &Bench, agent: &Agent, expected: &str) -> Fallible<Vec<u32>> {
     let limit = Duration::from_secs(120);
     match stream(agent, &bench.home()?, expected, limit)? {

@@ -1,5 +1,5 @@
-//! The hub under load: calls a second against the Connect library's own echo server, what a clip's process adds, what idle
-//! clips weigh, and a gigabyte through a pipe.
+//! The hub under load: calls per second against the Connect library's own echo server, the overhead of a clip's
+//! process, the memory of idle clips, and a gigabyte through a pipe.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -40,7 +40,7 @@ pub fn run(bench: &mut Bench) -> Fallible<()> {
     idle(bench, &place)
 }
 
-/// A server, where it is and what it wants to be shown.
+/// A server, its address and its token.
 struct Server {
     process: Process,
     address: SocketAddr,
@@ -66,11 +66,11 @@ impl Server {
     fn hub(home: &Home, root: &Path) -> Fallible<Self> {
         let mut command = Command::new(hub_echo()?);
         command.arg(root);
-        home.furnish(&mut command);
+        home.apply_to(&mut command);
         Self::start(&mut command)
     }
 
-    /// The Connect library's own server, if it was built.
+    /// Starts the Connect library's own server, if it was built.
     fn peer() -> Fallible<Option<Self>> {
         match std::env::var_os("CONNECT_ECHO") {
             Some(program) => Self::start(&mut Command::new(program)).map(Some),
@@ -92,7 +92,7 @@ impl Server {
         }
     }
 
-    /// Installs the clip that this bench brings along.
+    /// Installs the clip of this benchmark.
     fn install(&self, home: &Home) -> Fallible<()> {
         let directory = home.work().join("clip");
         fs::create_dir_all(&directory)?;
@@ -110,12 +110,12 @@ impl Server {
     }
 }
 
-/// The program that lies beside this one.
+/// Returns the path of the program beside this one.
 fn hub_echo() -> Fallible<PathBuf> {
     Ok(std::env::current_exe()?.with_file_name("hub-echo"))
 }
 
-/// A field of protobuf that holds bytes.
+/// Encodes a field of protobuf that holds bytes.
 fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
     let mut out = vec![number << 3 | 2];
     let mut length = bytes.len();
@@ -260,7 +260,7 @@ fn speed((bytes, time): (u64, Duration)) -> Fallible<f64> {
     Ok(bytes as f64 / time.as_secs_f64())
 }
 
-/// A hub that knows a thousand clips and runs none of them.
+/// A hub with a thousand installed clips, none of them running.
 fn idle(bench: &mut Bench, home: &Home) -> Fallible<()> {
     let root = home.work().join("hub");
     let file = root.join("config.json");

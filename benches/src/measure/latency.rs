@@ -1,7 +1,7 @@
-//! How long a delta takes from the model server to the client.
+//! The latency of a delta from the model server to the client.
 //!
-//! The server writes the time into each delta; the clock is the same for all processes. The way of
-//! the bytes themselves is measured too, with a program that copies them: what is left is ours.
+//! The server writes the time into each delta; the clock is the same for all processes. The transport alone is measured
+//! too, with a program that copies the bytes; the difference is pinion's part.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::table::Row;
 
 const DELTAS: usize = 500;
 const PACE_MS: u64 = 2;
-/// The first deltas find cold caches and a growing heap; they are not a stream yet.
+/// The first deltas meet cold caches and a growing heap and are not counted.
 const COLD: usize = 20;
 
 pub fn run(bench: &mut Bench) -> Fallible<()> {
@@ -67,7 +67,7 @@ pub fn run(bench: &mut Bench) -> Fallible<()> {
     Ok(())
 }
 
-/// The text in a server-sent event.
+/// Returns the text in a server-sent event.
 fn text_delta(event: &[u8]) -> Option<&[u8]> {
     let mark = br#""text":""#;
     let start = event.windows(mark.len()).position(|part| part == mark)? + mark.len();
@@ -84,7 +84,7 @@ fn listen(
     let mut seen = 0;
     process.read_until(|line| {
         let now = os::monotonic();
-        // Of merged deltas the oldest counts.
+        // For merged deltas the oldest counts.
         let stamp = text(line.head).and_then(|text| text.split(|byte| *byte == b' ').next());
         let stamp = stamp.and_then(|digits| std::str::from_utf8(digits).ok()?.parse::<u64>().ok());
         if let Some(stamp) = stamp {

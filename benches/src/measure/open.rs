@@ -1,4 +1,4 @@
-//! Opening a long session: from the start of the process to what it knows of the conversation.
+//! Opening a long session: from the start of the process to its answers about the conversation.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::table::Row;
 
 pub(super) const ENTRIES: usize = 10_000;
 
-/// From the start of the process to each of the two answers.
+/// The times from the start of the process to each of the two answers.
 #[derive(Debug, Default)]
 struct Opened {
     state: Samples,
@@ -79,7 +79,7 @@ fn open(bench: &Bench, agent: &Agent, opened: &mut Opened) -> Fallible<usize> {
     Ok(text.len())
 }
 
-/// A session as work leaves it: questions, answers with a call, results of about a kilobyte.
+/// Returns a typical session: questions, answers with a call, results of about a kilobyte.
 pub(super) fn session(work: &Path) -> String {
     let stamp = "2026-01-01T10:00:00.000Z";
     let mut text = json!({"type": "session", "version": 3, "timestamp": stamp,

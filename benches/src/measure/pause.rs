@@ -1,9 +1,9 @@
-//! A client that stops reading in the middle of an answer, and goes on.
+//! A client that stops reading in the middle of an answer, and resumes.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Bench, Heard, PROMPT, thousands};
+use super::{Bench, PROMPT, Received, thousands};
 use crate::Fallible;
 use crate::agent::Agent;
 use crate::lines::Pumped;
@@ -11,14 +11,14 @@ use crate::samples::size;
 use crate::table::Row;
 
 const DELTAS: usize = 8000;
-/// The part of the answer after which the client stops reading.
+/// The fraction of the answer after which the client stops reading.
 const BEFORE: usize = 8;
 const PAUSE: Duration = Duration::from_secs(12);
-/// Growth of the resident memory during the pause that still counts as none.
+/// Bytes of growth during the pause that still count as none.
 const FLAT: f64 = 4e6;
-const PATIENCE: Duration = Duration::from_secs(120);
+const RUN_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Resident memory: when the client stopped, while it did, at its highest.
+/// Resident memory: when the client stopped, during the pause, and at its peak.
 struct Memory {
     stopped: f64,
     paused: f64,
@@ -73,7 +73,7 @@ fn pause(bench: &Bench, agent: &Agent) -> Fallible<Memory> {
     let expected = bench.play_deltas(DELTAS)?;
     let home = bench.home()?;
     let mut process = agent.start_ready(&home, &[])?;
-    let mut heard = Heard::default();
+    let mut heard = Received::default();
     process.send(PROMPT)?;
     let begin = Instant::now();
     let mut memory = None;
@@ -89,8 +89,8 @@ fn pause(bench: &Bench, agent: &Agent) -> Fallible<Memory> {
         }
         let pumped = process
             .lines
-            .pump(Duration::from_secs(30), &mut |line| heard.hear(line))?;
-        if pumped != Pumped::Bytes || begin.elapsed() > PATIENCE {
+            .pump(Duration::from_secs(30), &mut |line| heard.record(line))?;
+        if pumped != Pumped::Bytes || begin.elapsed() > RUN_TIMEOUT {
             return Err(format!("{}: the stream did not come to its end", agent.name).into());
         }
     }

@@ -1,4 +1,4 @@
-//! The Pinocchio front: a command from its start to `done`, and how many events a second it tells and keeps.
+//! The Pinocchio front: a command from its start to `done`, and the events per second that it sends and stores.
 
 use std::fs;
 use std::process::Command;
@@ -14,16 +14,16 @@ use crate::samples::{Samples, time};
 use crate::table::Row;
 
 const COMMAND: &str = "name: say\nflags:\n  - name: what\n    type: string\n    default: hello\nprompt: \"{{ .what }}\"\n";
-/// Deltas of one run, and their size.
+/// Deltas of one run, and their size in bytes.
 const DELTAS: usize = 100_000;
 const SIZE: usize = 12;
 
 pub fn run(bench: &mut Bench) -> Fallible<()> {
     one_shot(bench)?;
     let memory = &["--timeline-backend", "memory"];
-    events(bench, memory, "told, timeline in memory", 100_000.0)?;
+    events(bench, memory, "sent, timeline in memory", 100_000.0)?;
     let database = &["--timeline-db", "timeline.db"];
-    events(bench, database, "told and kept in SQLite", 20_000.0)
+    events(bench, database, "sent and stored in SQLite", 20_000.0)
 }
 
 fn one_shot(bench: &mut Bench) -> Fallible<()> {
@@ -45,7 +45,7 @@ fn one_shot(bench: &mut Bench) -> Fallible<()> {
     Ok(())
 }
 
-/// Events a second of processor time, from the engine to the pipe.
+/// Measures events per second of processor time, from the engine to the pipe.
 fn events(bench: &mut Bench, flags: &[&str], what: &str, wanted: f64) -> Fallible<()> {
     let [mut rates, mut walls] = [const { Samples::new() }; 2];
     let mut count = 0;
@@ -106,11 +106,11 @@ fn start(bench: &Bench, home: &Home, flags: &[&str]) -> Fallible<Process> {
     let mut command = Command::new(bench.agents.pinion.program()?);
     command.args(["run-command", "say.yaml", "--ai-engine", "offline/demo"]);
     command.args(flags);
-    home.furnish(&mut command);
+    home.apply_to(&mut command);
     Process::start(&mut command)
 }
 
-/// Whether a line begins with a frame of this kind, its envelope aside.
+/// Reports whether a line begins with a frame of this kind, after its envelope.
 fn holds(line: &[u8], frame: &[u8]) -> bool {
     let envelope = &line[..line.len().min(200)];
     envelope.windows(frame.len()).any(|window| window == frame)

@@ -1,8 +1,8 @@
-//! A client that asks for the state again and again while a long answer streams.
+//! A client that requests the state repeatedly while a long answer streams.
 
 use std::time::{Duration, Instant};
 
-use super::{Bench, Heard, PROMPT, thousands};
+use super::{Bench, PROMPT, Received, thousands};
 use crate::Fallible;
 use crate::agent::Agent;
 use crate::lines::Pumped;
@@ -12,8 +12,8 @@ use crate::table::Row;
 const DELTAS: usize = 20_000;
 /// The reference agent does not finish the long answer.
 const REFERENCE_DELTAS: usize = 4000;
-const EVERY: Duration = Duration::from_millis(20);
-const PATIENCE: Duration = Duration::from_secs(90);
+const PROBE_INTERVAL: Duration = Duration::from_millis(20);
+const RUN_TIMEOUT: Duration = Duration::from_secs(90);
 
 pub fn run(bench: &mut Bench) -> Fallible<()> {
     let pinion = bench.agents.pinion.clone();
@@ -49,25 +49,25 @@ fn probe(bench: &Bench, agent: &Agent, deltas: usize, samples: &mut Samples) -> 
     let expected = bench.play_deltas(deltas)?;
     let home = bench.home()?;
     let mut process = agent.start_ready(&home, &[])?;
-    let mut heard = Heard::default();
+    let mut heard = Received::default();
     let mut asked: Option<(String, Instant)> = None;
     let mut next = 0;
     let begin = Instant::now();
     process.send(PROMPT)?;
     while !heard.ended {
-        if asked.is_none() && begin.elapsed() >= EVERY * next {
+        if asked.is_none() && begin.elapsed() >= PROBE_INTERVAL * next {
             let id = format!("p{next}");
             process.send(&format!(r#"{{"id":"{id}","type":"get_state"}}"#))?;
             asked = Some((id, Instant::now()));
-            next = (begin.elapsed().as_millis() / EVERY.as_millis()) as u32 + 1;
+            next = (begin.elapsed().as_millis() / PROBE_INTERVAL.as_millis()) as u32 + 1;
         }
-        let pumped = process.lines.pump(EVERY, &mut |line| {
+        let pumped = process.lines.pump(PROBE_INTERVAL, &mut |line| {
             if let Some((_, since)) = asked.take_if(|(id, _)| line.answers(id)) {
                 samples.add_time(since.elapsed());
             }
-            heard.hear(line);
+            heard.record(line);
         })?;
-        if pumped == Pumped::Closed || begin.elapsed() > PATIENCE {
+        if pumped == Pumped::Closed || begin.elapsed() > RUN_TIMEOUT {
             return Err(format!("{}: the stream did not come to its end", agent.name).into());
         }
     }

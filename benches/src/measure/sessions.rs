@@ -1,4 +1,4 @@
-//! What one more session costs in a process that has many, after it has said something and rests.
+//! The memory of one more idle session in a process that has many, after it has answered a prompt.
 
 use serde_json::{Value, json};
 
@@ -8,10 +8,10 @@ use crate::process::Process;
 use crate::samples::{Samples, size};
 use crate::table::Row;
 
-/// What comes with the first sessions is not theirs alone.
+/// Sessions that are not counted, because they include the cost of starting.
 const FIRST: usize = 20;
 const MORE: usize = 200;
-/// What an idle session may take, in bytes.
+/// The promised memory of an idle session, in bytes.
 const PROMISED: f64 = 200_000.0;
 
 pub fn run(bench: &mut Bench) -> Fallible<()> {
@@ -37,7 +37,7 @@ pub fn run(bench: &mut Bench) -> Fallible<()> {
     Ok(())
 }
 
-/// Opens so many sessions, one after another, and lets each answer a prompt.
+/// Opens this many sessions, one after another, and sends a prompt to each.
 fn open(process: &mut Process, count: usize) -> Fallible<()> {
     for _ in 0..count {
         let opened = process.ask("open", "open_session")?;

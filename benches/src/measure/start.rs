@@ -1,4 +1,4 @@
-//! From the start of the process to its first answer, and what it weighs when it then waits.
+//! The time from the start of the process to its first answer, and its memory when it then waits.
 
 use std::thread;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use crate::process::Process;
 use crate::samples::{Samples, at_least, size, time, times};
 use crate::table::Row;
 
-/// How long an agent may settle before its memory is read.
+/// Time that an agent gets to settle before its memory is read.
 const SETTLE: Duration = Duration::from_millis(1500);
 
 pub fn run(bench: &mut Bench) -> Fallible<()> {
     let [mut ours, mut theirs, mut plain] = [const { Samples::new() }; 3];
-    // Starting is quick, and the machine's moods show most here.
+    // A start is short, and the noise of the machine is largest here.
     let rounds = bench.rounds.ours * 4;
     for round in 0..rounds {
         for agent in bench.agents.both() {

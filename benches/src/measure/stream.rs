@@ -1,5 +1,5 @@
-//! A long answer in many deltas, sent as fast as the agent takes them: time, processor time, bytes
-//! and peak memory, against the reference agent and against a program that only writes the bytes.
+//! A long answer in many deltas, sent as fast as the agent reads them: time, processor time, bytes and peak memory,
+//! against the reference agent and against a program that only writes the bytes.
 
 use std::fs;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use crate::Fallible;
 use crate::samples::{Samples, at_least, size, time, times};
 use crate::table::Row;
 
-/// Deltas of the runs that are timed.
+/// Deltas of the timed runs.
 const TIMED: [usize; 2] = [2000, 8000];
-/// Deltas of the run whose memory is watched.
+/// Deltas of the run whose memory is measured.
 const WATCHED: usize = 4000;
-/// Deltas of the run the reference agent is known not to finish.
+/// Deltas of the run that the reference agent is known not to finish.
 const LONG: usize = 20_000;
 
 pub fn run(bench: &mut Bench) -> Fallible<()> {
@@ -143,7 +143,7 @@ fn long(bench: &mut Bench) -> Fallible<()> {
     Ok(())
 }
 
-/// The same with the model that is built in: what is left without a network and another process.
+/// The same with the built-in model, without a network and another process.
 fn built_in(bench: &mut Bench) -> Fallible<()> {
     const SIZE: usize = 11;
     let pinion = bench.agents.pinion.with("--model");

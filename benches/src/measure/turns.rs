@@ -1,4 +1,4 @@
-//! Many turns in a row, each with one shell command that does nothing: what an agent adds to it.
+//! Many turns in a row, each with one shell command that does nothing: the overhead of an agent.
 
 use std::time::Instant;
 
