@@ -1,5 +1,5 @@
-//! `cargo xtask bench`: builds the release and the programs in `benches/`, fetches the reference agent
-//! if that is possible, and measures. What is measured, and how, is said in `benches/README.md`.
+//! `cargo xtask bench`: builds the release and the programs in `benches/`, installs the reference agent if possible,
+//! and measures. `benches/README.md` describes the measurements.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::shell::{self, Outcome, present, root, run_command, target};
 const RELEASE: &str = "0.73.1";
 const SCRIPT: &str = "node_modules/@mariozechner/pi-coding-agent/dist/cli.js";
 
-/// What the command line asks for.
+/// The options of the command line.
 #[derive(Debug, Default)]
 struct Wanted<'a> {
     profile: Option<&'a str>,
@@ -21,7 +21,7 @@ struct Wanted<'a> {
     passed_on: Vec<&'a str>,
 }
 
-/// Runs all benchmarks and writes the page of results, or runs the named ones and shows theirs.
+/// Runs all benchmarks and writes the page of results, or runs the named ones and prints their results.
 pub fn run(arguments: &[&str]) -> Outcome {
     let mut wanted = Wanted::default();
     let mut arguments = arguments.iter();
@@ -57,7 +57,7 @@ pub fn run(arguments: &[&str]) -> Outcome {
     if let Ok(seconds) = fs::read_to_string(place.join("clean-build-seconds")) {
         command.env("CLEAN_BUILD_SECONDS", seconds);
     }
-    // Results are those of all measurements on the binary people get.
+    // The page contains all measurements, of the released binary.
     if wanted.passed_on.is_empty() && profile == "release" {
         command.args(["--write", "benches/RESULTS.md"]);
     }
@@ -65,7 +65,7 @@ pub fn run(arguments: &[&str]) -> Outcome {
     run_command(&mut command, "pinion-bench")
 }
 
-/// Builds the Connect library's echo server, which is no part of the workspace.
+/// Builds the Connect library's echo server, which is not part of the workspace.
 fn connect_echo(place: &Path) -> Result<PathBuf, String> {
     let built = place.join("connect-echo");
     let mut command = Command::new(env!("CARGO"));
@@ -83,7 +83,7 @@ fn build(profile: &str, packages: &[&str]) -> Outcome {
     shell::run(&line)
 }
 
-/// Builds the release with nothing built before, and keeps the time for the page of results.
+/// Builds the release from nothing, and stores the time for the page of results.
 fn time_clean_build(place: &Path) -> Outcome {
     let directory = place.join("clean");
     let _ = fs::remove_dir_all(&directory);
@@ -97,7 +97,7 @@ fn time_clean_build(place: &Path) -> Outcome {
         .map_err(|error| format!("clean-build-seconds: {error}"))
 }
 
-/// The script of the reference agent, from an earlier run or from npm.
+/// Returns the script of the reference agent, from an earlier run or from npm.
 fn reference_agent(place: &Path) -> Result<PathBuf, String> {
     if !present("node") {
         return Err("node is not installed".into());

@@ -1,10 +1,10 @@
-//! `cargo xtask dist`: the binary people get, with its licences, size and checksum.
+//! `cargo xtask dist`: the released binary, with its licences, size and checksum.
 
 use std::fs;
 
 use crate::shell::{self, Outcome, output, present, root, target};
 
-/// Builds the release and puts it together in `target/dist/`.
+/// Builds the release and collects its files in `target/dist/`.
 pub fn run() -> Outcome {
     build()?;
     let version = env!("CARGO_PKG_VERSION");

@@ -1,5 +1,5 @@
-//! Looks at Cargo.lock for crates the project has decided against (`[bans] deny` in deny.toml) and for sources
-//! other than the public registry. `cargo deny check` does the same and more where it is installed.
+//! Checks Cargo.lock for crates that the project has decided against (`[bans] deny` in deny.toml) and for sources other
+//! than the public registry. `cargo deny check` does the same and more where it is installed.
 
 use std::fs;
 
@@ -28,7 +28,7 @@ pub fn check() -> Outcome {
     Ok(())
 }
 
-/// The text in quotes after `before`.
+/// Returns the text in quotes after `before`.
 fn quoted<'a>(line: &'a str, before: &str) -> Option<&'a str> {
     let line = line.trim_start().trim_start_matches("{ ");
     line.strip_prefix(before)?

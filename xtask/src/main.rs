@@ -1,5 +1,5 @@
 //! Project tasks: `cargo xtask test | style | interop | bench | dist`. Each task is one file; this one only reads the
-//! command line. Next to no dependencies, so that the tasks themselves are built in seconds.
+//! command line. There are almost no dependencies, so that the tasks themselves build in seconds.
 
 mod bench;
 mod dist;
@@ -13,13 +13,13 @@ mod tiers;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-cargo xtask test [--all] [FILTER…]   format, lints, dependencies, all tests; with filters only those tests
-                                     --all: also every tier, installing what it needs; nothing is skipped
-cargo xtask style [PATH…]            the wording rules of STYLE.md; with paths the whole list for those files
-cargo xtask interop                  only the tests with other programs: the reference agent and its clients (needs node
+cargo xtask test [--all] [FILTER…]   check format, lints and dependencies and run all tests; with filters only those tests
+                                     --all: also run every tier and install what it needs; nothing is skipped
+cargo xtask style [PATH…]            check the wording rules of STYLE.md; with paths the whole list for those files
+cargo xtask interop                  run only the tests with other programs: the reference agent and its clients (needs node
                                      and npm), another implementation of protobuf (needs python3)
-cargo xtask bench [NAME…]            speed and memory of the release, side by side with the reference agent
-cargo xtask dist                     release build, size and checksum, in target/dist/
+cargo xtask bench [NAME…]            measure speed and memory of the release, side by side with the reference agent
+cargo xtask dist                     build the release with size and checksum, in target/dist/
 ";
 
 fn main() -> ExitCode {
@@ -38,7 +38,7 @@ fn main() -> ExitCode {
             eprint!("{USAGE}");
             Ok(())
         }
-        _ => Err(format!("this task is not known\n\n{USAGE}")),
+        _ => Err(format!("unknown task \"{}\"\n\n{USAGE}", args.join(" "))),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

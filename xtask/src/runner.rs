@@ -1,5 +1,5 @@
-//! Runs tests where cargo-nextest is not installed: like it, one process per test, because some tests end
-//! processes or change what a whole process shares. Filters are parts of test names.
+//! Runs tests where cargo-nextest is not installed. Like nextest it starts one process per test, because some tests
+//! kill processes or change state of the whole process. Filters are parts of test names.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -14,10 +14,10 @@ use serde_json::Value;
 use crate::shell::{self, Outcome};
 use crate::tiers::Ready;
 
-/// A test that takes longer is ended and counts as failed.
-const PATIENCE: Duration = Duration::from_secs(600);
+/// A test that takes longer is killed and counts as failed.
+const TEST_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Test targets that watch the order of what happens: each of their tests gets the machine to itself.
+/// Test targets that check the order of events: each of their tests runs alone on the machine.
 const ALONE: [&str; 3] = ["golden", "transcripts", "interop"];
 
 struct Binary {
@@ -101,7 +101,8 @@ fn binary(artifact: &Value) -> Option<Binary> {
     })
 }
 
-/// The name in `path+file:///some/where#name@1.0.0`, or `path+file:///some/name#1.0.0` where that says it too.
+/// Returns the name in `path+file:///some/where#name@1.0.0`, or in `path+file:///some/name#1.0.0`, where the directory
+/// has the same name.
 fn package_name(id: &str) -> Option<&str> {
     let (place, version) = id.rsplit_once('#')?;
     match version.split_once('@') {
@@ -124,7 +125,7 @@ fn list(binary: &Binary) -> Result<Vec<String>, String> {
         .collect())
 }
 
-/// Runs tests side by side; the number of those that failed.
+/// Runs tests in parallel and returns the number of failed ones.
 fn run_all(tests: &[Test<'_>], at_a_time: usize, ready: &Ready) -> usize {
     let next = AtomicUsize::new(0);
     let failed = AtomicUsize::new(0);
@@ -165,7 +166,7 @@ fn run_one(test: &Test<'_>, ready: &Ready) -> Result<(), String> {
         child.stdout.take().map(|pipe| collect(Box::new(pipe))),
         child.stderr.take().map(|pipe| collect(Box::new(pipe))),
     ];
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TEST_TIMEOUT;
     let status = loop {
         match child.try_wait() {
             Ok(Some(status)) => break Some(status),

@@ -1,10 +1,10 @@
-//! Running other programs: say what is run, and turn a failure into one sentence.
+//! Runs other programs: prints the command, and turns a failure into one sentence.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What a task says when it cannot be done.
+/// The result of a task; the error is a message for people.
 pub type Outcome = Result<(), String>;
 
 /// The root of the project.
@@ -13,19 +13,19 @@ pub fn root() -> PathBuf {
     here.parent().unwrap_or(here).to_owned()
 }
 
-/// Where cargo puts what it builds.
+/// Returns cargo's target directory.
 pub fn target() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
-/// A command that runs in the root of the project.
+/// Returns a command that runs in the root of the project.
 pub fn command(line: &[&str]) -> Command {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = match line[0] {
         "cargo" => Command::new(cargo),
         program => Command::new(program),
     };
-    // What `cargo run` says of this package would make other packages look changed, and be built anew.
+    // Variables that `cargo run` sets for this package would make other packages look changed and rebuild them.
     let ours = |name: &str| {
         ["CARGO_PKG_", "CARGO_MANIFEST_"]
             .iter()
@@ -38,12 +38,12 @@ pub fn command(line: &[&str]) -> Command {
     command
 }
 
-/// Runs a command line and shows it.
+/// Prints and runs a command line.
 pub fn run(line: &[&str]) -> Outcome {
     run_command(&mut command(line), &line.join(" "))
 }
 
-/// Runs a prepared command, shown as `name`.
+/// Runs a prepared command, printed as `name`.
 pub fn run_command(command: &mut Command, name: &str) -> Outcome {
     eprintln!("\n> {name}");
     match command.status() {
@@ -53,14 +53,14 @@ pub fn run_command(command: &mut Command, name: &str) -> Outcome {
     }
 }
 
-/// Standard output of a command, or nothing if it failed.
+/// Returns the standard output of a command, or `None` if it failed.
 pub fn output(line: &[&str]) -> Option<String> {
     let output = command(line).stderr(Stdio::null()).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     output.status.success().then_some(text)
 }
 
-/// Whether a program answers when asked for its version.
+/// Reports whether a program is installed: it answers to `--version`.
 pub fn present(program: &str) -> bool {
     output(&[program, "--version"]).is_some()
 }

@@ -9,7 +9,7 @@ use crate::shell::{self, Outcome, present, run_command};
 use crate::style;
 use crate::tiers::{self, Effort};
 
-/// Checks everything, or with filters runs only the tests they name.
+/// Checks everything, or with filters runs only the tests that they name.
 pub fn run(args: &[&str]) -> Outcome {
     let (flags, filters): (Vec<&str>, Vec<&str>) =
         args.iter().partition(|arg| arg.starts_with('-'));
@@ -55,7 +55,7 @@ fn check(effort: Effort) -> Outcome {
     shell::run(&["cargo", "test", "--workspace", "--doc", "--quiet"])
 }
 
-/// Tests of tiers that are not ready are left out and counted as skipped by the runner.
+/// Tests of tiers that are not ready are excluded and counted as skipped by the runner.
 fn tests(filters: &[&str], ready: &tiers::Ready) -> Outcome {
     if present("cargo-nextest") {
         let expression = ready.nextest_filter();

