@@ -11,7 +11,7 @@ use crate::samples::size;
 use crate::table::Row;
 
 const DELTAS: usize = 8000;
-/// The fraction of the answer after which the client stops reading.
+/// The client stops reading after one part in this many of the answer.
 const BEFORE: usize = 8;
 const PAUSE: Duration = Duration::from_secs(12);
 /// Bytes of growth during the pause that still count as none.

@@ -27,7 +27,7 @@ pub struct Options {
     pub strict: bool,
     /// Skip extensions that cannot be loaded instead of failing.
     pub lenient: bool,
-    /// Time that a handler may run; time spent waiting for the user does not count.
+    /// Time that a handler may run; time spent waiting for the user or for the program does not count.
     pub handler_timeout: Duration,
     /// The name of the theme in the settings.
     pub theme: Option<String>,
