@@ -51,12 +51,7 @@ const NOT_IN_PROSE: [&str; 18] = [
 ];
 
 /// Parts of the project whose wording is not finished: only their doc comments are counted.
-const UNFINISHED: &[&str] = &[
-    "crates/pinion/",
-    "xtask",
-    "docs",
-    "ARCHITECTURE.md",
-];
+const UNFINISHED: &[&str] = &["crates/pinion/", "xtask", "docs", "ARCHITECTURE.md"];
 
 /// Checks the whole project, or only the parts whose paths start with one of `parts`, finished or not.
 pub fn run(parts: &[&str]) -> Outcome {

@@ -26,7 +26,11 @@ impl Inner {
     }
 
     /// Appends to the session file. Returns the id of the new entry if there is one.
-    pub(super) fn append(&self, desk: &SessionApi, arguments: &[Value]) -> Result<Option<Value>, String> {
+    pub(super) fn append(
+        &self,
+        desk: &SessionApi,
+        arguments: &[Value],
+    ) -> Result<Option<Value>, String> {
         match text(arguments, 0) {
             "custom" => {
                 let data = arguments.get(2).cloned();

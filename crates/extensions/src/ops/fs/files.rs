@@ -59,7 +59,9 @@ pub(crate) fn open_file(path: &str, flags: i32, mode: u32) -> io::Result<File> {
     match pinion_files::locate(at) {
         Ok(target) => require_harmless(&target.metadata)?,
         // The open below creates the file, or fails.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => pinion_files::reject_process_files(at)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            pinion_files::reject_process_files(at)?
+        }
         Err(error) => return Err(error),
     }
     let access = flags & libc::O_ACCMODE;
