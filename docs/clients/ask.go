@@ -25,7 +25,7 @@ func main() {
 	if err := pinion.Start(); err != nil {
 		log.Fatal(err)
 	}
-	send := func(command map[string]any) { json.NewEncoder(stdin).Encode(command) } // a line; if it is gone, see below
+	send := func(command map[string]any) { json.NewEncoder(stdin).Encode(command) } // if pinion has exited, reading ends
 	if limit, err := time.ParseDuration(os.Getenv("TIMEOUT") + "s"); err == nil {
 		time.AfterFunc(limit, func() { send(map[string]any{"type": "abort"}) })
 	}
@@ -50,7 +50,7 @@ func main() {
 		case e.ID == "prompt":
 			send(map[string]any{"type": "get_state"}) // is there a run? a command of an extension starts none
 		case e.Type == "agent_end" || e.Command == "get_state" && !e.Data.IsStreaming:
-			stdin.Close() // it does what is left, such as another try, and ends
+			stdin.Close() // pinion does the remaining work, such as a retry, and exits
 		}
 	}
 	if pinion.Wait(); last.ErrorMessage != "" || !pinion.ProcessState.Success() {

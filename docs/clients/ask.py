@@ -5,7 +5,7 @@ import json, os, subprocess, sys, threading
 DIALOGS = {"select", "confirm", "input", "editor"}
 
 def ask_user(dialog):
-    """The reply carries the id of the dialog; saying nothing cancels it."""
+    """Returns the reply to a dialog, with its id; an empty line cancels the dialog."""
     print(dialog["title"], dialog.get("message", ""), *dialog.get("options", []), sep="\n", file=sys.stderr)
     reply, said = {"type": "extension_ui_response", "id": dialog["id"]}, sys.stdin.readline().strip()
     if not said:
@@ -21,14 +21,14 @@ def main(message, *arguments):
             pinion.stdin.write(json.dumps(command).encode() + b"\n")
             pinion.stdin.flush()
         except (BrokenPipeError, ValueError):
-            pass                                      # it is gone: reading will tell
+            pass                                      # pinion has exited; the loop below ends
 
     timer = threading.Timer(float(os.environ.get("TIMEOUT", 600)), send, [{"type": "abort"}])
     timer.daemon = True
     timer.start()
     send({"id": "prompt", "type": "prompt", "message": message})
     failure, retrying = None, False
-    for line in pinion.stdout:                        # bytes: lines end at LF and nowhere else
+    for line in pinion.stdout:                        # bytes: Python splits them at LF only
         event = json.loads(line)
         kind, update = event["type"], event.get("assistantMessageEvent", {})
         if update.get("type") == "text_delta":
@@ -46,10 +46,10 @@ def main(message, *arguments):
         elif event.get("command") == "get_state":
             state = event["data"]
             if not (retrying or state["isStreaming"] or state["isCompacting"]):
-                pinion.stdin.close()                  # settled; with its input closed it ends
+                pinion.stdin.close()                  # settled; pinion exits when its input is closed
                 return failure or pinion.wait()
         if kind in ("agent_end", "auto_retry_end", "auto_compaction_end") or event.get("id") == "prompt":
-            send({"type": "get_state"})               # is there more to come?
+            send({"type": "get_state"})               # has the prompt settled?
     return f"pinion ended before it was done (exit code {pinion.wait()})"
 
 sys.exit(main(*sys.argv[1:]))

@@ -5,12 +5,12 @@ use std::{env, error::Error, sync::Mutex, thread, time::Duration};
 
 use serde_json::{Value, json};
 
-/// Where commands go; nothing, once it is closed.
+/// The standard input of pinion; `None` once it is closed.
 static INPUT: Mutex<Option<ChildStdin>> = Mutex::new(None);
 
 fn send(command: &Value) {
-    let write = |pipe: &mut ChildStdin| writeln!(pipe, "{command}"); // in one line
-    let _ = INPUT.lock().map(|mut input| input.as_mut().map(write)); // if it is gone, reading tells
+    let write = |pipe: &mut ChildStdin| writeln!(pipe, "{command}"); // compact JSON in one line
+    let _ = INPUT.lock().map(|mut input| input.as_mut().map(write)); // if pinion has exited, reading ends
 }
 
 fn ask_user(dialog: &Value) -> io::Result<()> {
@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             "response" if event["success"] == false => Err(event["error"].to_string())?,
             "response" if event["id"] == "prompt" => send(&json!({"type": "get_state"})), // is there a run?
             "response" if event["data"]["isStreaming"] == false => drop(INPUT.lock()?.take()),
-            "agent_end" => drop(INPUT.lock()?.take()), // it does what is left, and ends
+            "agent_end" => drop(INPUT.lock()?.take()), // pinion does the remaining work and exits
             _ => {}
         }
     }

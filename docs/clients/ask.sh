@@ -2,7 +2,7 @@
 # ask.sh MESSAGE [PINION-ARGUMENT...]: sends one prompt and prints the answer as it arrives. Needs jq.
 set -uo pipefail
 
-# What a record means for us, as fields that @tsv escapes and printf %b restores.
+# Translates a record into a kind and its fields; @tsv escapes the fields and printf %b restores them.
 filter='
   if .assistantMessageEvent.type == "text_delta" then ["text", .assistantMessageEvent.delta]
   elif .type == "tool_execution_start" then ["show", "[\(.toolName) \(.args | tojson)]"]
@@ -19,7 +19,7 @@ reply='{type: "extension_ui_response", $id} +
 directory=$(mktemp -d) && trap 'rm -r "$directory"' EXIT && mkfifo "$directory/commands" || exit
 exec {from}< <(pinion --mode rpc "${@:2}" <"$directory/commands" | jq --unbuffered -r "$filter") {to}>"$directory/commands"
 pinion=$!
-send() { jq -cn "$@" >&"$to"; } 2>/dev/null # if it is gone, reading will tell
+send() { jq -cn "$@" >&"$to"; } 2>/dev/null # if pinion has exited, the loop below ends
 
 send --arg message "$1" '{id: "prompt", type: "prompt", $message}'
 deadline=$((SECONDS + ${TIMEOUT:-600})) failure='' line=''
@@ -30,7 +30,7 @@ while :; do
     send '{type: "abort"}'
     deadline=$((SECONDS + 86400))
   fi
-  ((status > 128)) && continue # time was up; this may have been a part of a line
+  ((status > 128)) && continue # read timed out; it may have read a part of a line
   ((status != 0)) && break
   IFS=$'\t' read -r kind value method question <<<"$line"
   line=''
@@ -42,11 +42,11 @@ while :; do
       read -r said || said=''
       send --arg id "$value" --arg method "$method" --arg said "$said" "$reply"
       ;;
-    answer) failure=$value ;; # a failed or aborted one has a message
+    answer) failure=$value ;; # a failed or aborted answer has a message
     accepted) send '{type: "get_state"}' ;; # is there a run? a command of an extension starts none
     refused | done)
       [[ $kind == done ]] || failure=$value
-      exec {to}>&- # it does what is left, such as another try, and ends
+      exec {to}>&- # pinion does the remaining work, such as a retry, and exits
       ;;
   esac
 done

@@ -9,9 +9,9 @@ const pinion = spawn("pinion", ["--mode", "rpc", ...process.argv.slice(3)], { st
 const ended = once(pinion, "close");
 const user = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const send = (command: object) => pinion.stdin.write(`${JSON.stringify(command)}\n`);
-pinion.stdin.on("error", () => {}); // it is gone: reading will tell
+pinion.stdin.on("error", () => {}); // pinion has exited; the loop below ends
 
-/** Lines end at LF and nowhere else. (node:readline also cuts at U+2028, which a JSON text may hold.) */
+/** Splits at LF only. (node:readline also splits at U+2028, which a JSON text may contain.) */
 async function* lines(stream: AsyncIterable<string>): AsyncGenerator<string> {
   let rest = "";
   for await (const chunk of stream) {
@@ -21,7 +21,7 @@ async function* lines(stream: AsyncIterable<string>): AsyncGenerator<string> {
   }
 }
 
-/** The reply carries the id of the dialog; saying nothing cancels it. */
+/** Returns the reply to a dialog, with its id; an empty line cancels the dialog. */
 async function askUser({ id, method, title, message, options }: Dialog): Promise<object> {
   console.error([title, message ?? "", ...(options ?? [])].join("\n"));
   const value = String((await user.next()).value ?? "").trim();
@@ -44,13 +44,13 @@ async function main(prompt: string): Promise<string | undefined> {
     else if (event.success === false) return event.error;
     else if (command === "get_state" && !(retrying || data.isStreaming || data.isCompacting)) return failure;
     if (/^(agent|auto_retry|auto_compaction)_end$/.test(type) || id === "prompt")
-      send({ type: "get_state" }); // is there more to come?
+      send({ type: "get_state" }); // has the prompt settled?
   }
   return `pinion ended before it was done (${(await ended).join(" ")})`;
 }
 
 const failure = await main(process.argv[2]).catch(String);
-pinion.stdin.end(); // with its input closed it ends
-process.stdin.destroy(); // and so do we
+pinion.stdin.end(); // pinion exits when its input is closed
+process.stdin.destroy(); // lets Node exit
 if (failure) console.error(failure);
 process.exitCode = failure ? 1 : 0;
