@@ -1,5 +1,5 @@
-// The portal's frame: who is signed in, which page is shown, what is above it. A page is a function `show(page)` that
-// fills `page.main` and stops what it started when `page.signal` fires.
+// The portal's frame: the session, the current page and the bar above it. A page is a function `show(page)` that
+// fills `page.main` and stops its work when `page.signal` fires.
 
 import { h, fill, problem, route } from "./dom.js";
 import { hub, access, Clips } from "./hub.js";
@@ -66,7 +66,7 @@ async function go() {
   main.className = `page page-${name}`;
   view.title(page?.title ?? "Not found");
   if (!page) {
-    fill(main, h("h1", "There is no such page"), h("p", h("a", { href: route("clips") }, "All clips")));
+    fill(main, h("h1", "Page not found"), h("p", h("a", { href: route("clips") }, "All clips")));
     return;
   }
   try {
@@ -76,7 +76,7 @@ async function go() {
   }
 }
 
-/** A failure of a page: signed out goes to the sign-in page, everything else is said where it happened. */
+/** Shows the error of a page at its place; an ended session leads to the sign-in page. */
 function fail(error, place, signal) {
   if (isAbort(error) || signal?.aborted) return;
   if (error.code === "unauthenticated") {
@@ -88,7 +88,7 @@ function fail(error, place, signal) {
 }
 
 let noticeTimer = null;
-/** Says in passing that something was done. */
+/** Shows a notice for five seconds. */
 function notify(text) {
   clearTimeout(noticeTimer);
   fill(notice, h("p", text));
@@ -105,7 +105,7 @@ function drawTop(current) {
   fill(top,
     h("a.brand", { href: route("clips") }, h("img", { src: "/portal/icon.svg", alt: "", width: 20, height: 20 }), h("span", app.info.name || "pinion hub")),
     h("nav", { "aria-label": "Pages" }, links),
-    h("div.who", h("span.version", app.info.version ? `v${app.info.version}` : ""), h("span.badge", { title: "Whom you are signed in as" }, who),
+    h("div.who", h("span.version", app.info.version ? `v${app.info.version}` : ""), h("span.badge", { title: "Signed in as" }, who),
       app.session.signedIn
         ? h("button.small.quiet", { type: "button", on: { click: signOut } }, "Sign out")
         : h("button.small.quiet", { type: "button", on: { click: () => signedOut() } }, "Sign in")));
@@ -127,7 +127,7 @@ function signedOut(text) {
   signIn(text);
 }
 
-/** A question about one page does not outlive it. */
+/** Closes the dialogs of the page that the user leaves. */
 function closeDialogs() {
   document.querySelectorAll("dialog[open]").forEach((dialog) => dialog.close());
 }
@@ -141,7 +141,7 @@ function signIn(text) {
   showSignIn({ main, info: app.info, text, done: start });
 }
 
-/** Finds out who we are, then shows the page. */
+/** Reads the session, then shows the page. */
 async function start() {
   try {
     app.info = await hub.info();

@@ -1,10 +1,10 @@
 // The Connect protocol with the JSON codec, as far as a browser needs it: unary calls and server streams.
-// It knows nothing of the page; failures are `RpcError`s with the code the hub gave.
+// It does not depend on the page; failures are `RpcError`s with the code the hub gave.
 
 const SERVICE = "/pinix.v2.HubService/";
 const END_OF_STREAM = 2;
 const COMPRESSED = 1;
-/** A message longer than this is taken for a broken stream. */
+/** A longer message is treated as a broken stream. */
 const LONGEST_MESSAGE = 64 * 1024 * 1024;
 
 const encoder = new TextEncoder();
@@ -19,7 +19,7 @@ export class RpcError extends Error {
   }
 }
 
-/** Whether somebody on this page gave up the call, which is no failure. */
+/** Reports whether this page cancelled the call, which is not a failure. */
 export function isAbort(error) {
   return error?.name === "AbortError";
 }
@@ -51,7 +51,7 @@ export async function* stream(method, request = {}, { signal } = {}) {
     }
     throw new RpcError("unavailable", "the connection ended before the answer was complete");
   } catch (error) {
-    if (signal?.aborted) throw new DOMException("the call was given up", "AbortError");
+    if (signal?.aborted) throw new DOMException("the call was cancelled", "AbortError");
     throw unreachable(error);
   } finally {
     signal?.removeEventListener("abort", stop);
@@ -83,7 +83,7 @@ async function post(path, type, body, signal) {
   }
 }
 
-/** What `fetch` throws when nobody answers, in the words of the protocol. */
+/** Translates an error of `fetch` into an `RpcError`. */
 function unreachable(error) {
   if (error instanceof RpcError || error.name === "AbortError") return error;
   if (error instanceof TypeError) return new RpcError("unavailable", "the hub cannot be reached");
@@ -100,10 +100,10 @@ async function failure(response) {
   try {
     body = await response.json();
   } catch {
-    // No JSON: the status has to do.
+    // Not JSON: the status gives the code.
   }
-  const told = typeof body?.code === "string" ? body : body?.error;
-  if (typeof told?.code === "string") return new RpcError(told.code.toLowerCase(), told.message);
+  const reported = typeof body?.code === "string" ? body : body?.error;
+  if (typeof reported?.code === "string") return new RpcError(reported.code.toLowerCase(), reported.message);
   return new RpcError(CODE_OF_STATUS[response.status] ?? "unknown", `the hub answered with status ${response.status}`);
 }
 
@@ -148,7 +148,7 @@ export async function* envelopes(body) {
     while (await fill(5)) {
       const head = take(5);
       const length = new DataView(head.buffer).getUint32(1);
-      if (head[0] & COMPRESSED) throw new RpcError("unimplemented", "the hub sent a compressed message nobody asked for");
+      if (head[0] & COMPRESSED) throw new RpcError("unimplemented", "the hub sent a compressed message, which this page cannot read");
       if (length > LONGEST_MESSAGE) throw new RpcError("resource_exhausted", `a message of ${length} bytes is too long for this page`);
       if (!(await fill(length))) return;
       yield { flags: head[0], payload: take(length) };

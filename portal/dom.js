@@ -58,7 +58,7 @@ export function route(...parts) {
 }
 
 let lastId = 0;
-/** An id nobody else on the page has. */
+/** Returns an id that is unique on the page. */
 export function freshId(prefix) {
   lastId += 1;
   return `${prefix}-${lastId}`;
@@ -71,8 +71,8 @@ export function problem(error, ...more) {
 }
 
 function explain(code, message) {
-  if (code === "permission_denied") return `${message || "Not allowed"} — the token you signed in with does not have this right.`;
-  return message || "No reason was given.";
+  if (code === "permission_denied") return `${message || "Not allowed"} — the token you signed in with does not permit this.`;
+  return message || "The hub gave no reason.";
 }
 
 /** Copies text; where the browser does not let pages use the clipboard, through a selection. */
@@ -82,7 +82,7 @@ export async function copy(text) {
       await navigator.clipboard.writeText(text);
       return true;
     } catch {
-      // Not allowed here: the old way may be.
+      // Not permitted here: try a selection.
     }
   }
   const area = h("textarea.offscreen", { readonly: true, "aria-hidden": "true" });
@@ -94,7 +94,7 @@ export async function copy(text) {
   return done;
 }
 
-/** A button that copies what `text()` says and tells so. */
+/** A button that copies the result of `text()` and confirms it. */
 export function copyButton(text, label = "Copy") {
   const button = h("button.small.quiet", { type: "button" }, label);
   button.addEventListener("click", async () => {
@@ -139,7 +139,7 @@ export function openDialog(title, build) {
   });
 }
 
-/** Asks before something is done that cannot be undone. */
+/** Asks for confirmation of a step that cannot be undone. */
 export function confirmDialog(title, text, verb, extra = null) {
   return openDialog(title, (close) =>
     h("form", { on: { submit: (event) => (event.preventDefault(), close(true)) } },

@@ -1,6 +1,6 @@
 // A form from a JSON Schema. Every control is an object `{ element, read() }`: `read` gives the value, `undefined` for
 // "left out", and throws a `FieldError` that names the field. What has no control of its own is written as JSON.
-// Nothing is checked that the clip would not check better: a form only refuses what cannot be sent.
+// A form refuses only values that cannot be sent; the clip checks the rest.
 
 import { h, freshId } from "./dom.js";
 import { exactNumber, isRaw, parseJson } from "./json.js";
@@ -41,7 +41,7 @@ export function jsonControl({ label, description, value, required, rows = 8, hin
   return { element, read, input };
 }
 
-/** Marks the field that cannot be sent and goes there. */
+/** Marks the field that cannot be sent and focuses it. */
 export function showFieldError(form, error) {
   clearFieldErrors(form);
   if (!error.input) return;
@@ -63,7 +63,7 @@ export function clearFieldErrors(form) {
 function control(rawSchema, place) {
   const schema = plainSchema(rawSchema, place.root);
   const at = { ...place, schema, value: place.value === undefined ? schema.default : place.value };
-  // A default makes a field optional whatever `required` says: clips list such fields as required.
+  // A default makes a field optional even if `required` lists it, as clips do.
   at.required = place.required && schema.default === undefined && !isNullable(schema);
   at.description = schema.description;
   if (at.label === "" && place.depth > 0) at.label = schema.title ?? place.name;
@@ -103,7 +103,7 @@ function string(at) {
     if (input.value === "") {
       if (input.validity?.badInput) throw new FieldError(`${at.label} is not a ${schema.format}`, input);
       if (!at.required) return undefined;
-      if (kind !== "text" || schema.minLength > 0) throw new FieldError(`${at.label} is needed`, input);
+      if (kind !== "text" || schema.minLength > 0) throw new FieldError(`${at.label} is required`, input);
       return "";
     }
     return kind === "datetime-local" ? new Date(input.value).toISOString() : input.value;
@@ -193,7 +193,7 @@ function object(at) {
   if (depth === 0) return { element: h("div.fields", elements), read };
   const element = h("fieldset.field", h("legend", at.label, at.required ? null : optional()), at.description ? h("p.hint", at.description) : null, elements);
   if (at.required || at.value !== undefined) return { element, read };
-  // An optional object nobody wrote into is left out, whatever its own fields ask for.
+  // An optional object without input is left out, even if some of its fields are required.
   const untouched = written(element);
   return { element, read: () => (written(element) === untouched ? undefined : read()) };
 }
@@ -225,7 +225,7 @@ function array(at) {
   return { element: h("fieldset.field", legend, at.description ? h("p.hint", at.description) : null, list, more), read };
 }
 
-/** What stands in the controls of an element, as one text. */
+/** The values of all controls in an element, as one text. */
 function written(element) {
   const inputs = [...element.querySelectorAll("input, select, textarea")];
   return JSON.stringify(inputs.map((input) => (input.type === "checkbox" ? input.checked : input.value)));

@@ -1,4 +1,4 @@
-// What the portal asks of the hub, by name. `session` is who we are signed in as; `clips` is the list all pages share.
+// The requests of the portal to the hub, by name, and the list of clips that all pages share.
 
 import { unary, stream, plain, toBytesField, isAbort } from "./connect.js";
 
@@ -33,7 +33,7 @@ export const access = {
   revoke: (id) => plain("DELETE", `/auth/tokens/${encodeURIComponent(id)}`),
 };
 
-/** The clips of the hub, asked for again every few seconds while somebody looks. */
+/** The clips of the hub, requested every few seconds while the page is visible. */
 export class Clips {
   #listeners = new Set();
   #timer = null;

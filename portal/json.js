@@ -9,12 +9,12 @@ export function exactNumber(written) {
   return isRounded && JSON.rawJSON ? JSON.rawJSON(written) : value;
 }
 
-/** Whether a value is a number that was kept as text; `JSON.stringify` prints it as it was. */
+/** Reports whether a value is a number stored as text; `JSON.stringify` prints it unchanged. */
 export const isRaw = (value) => JSON.isRawJSON?.(value) ?? false;
 
 /** Reads JSON. */
 export function parseJson(text) {
-  // Looking at every value is slow, and next to never needed.
+  // The reviver is slow and rarely needed.
   return LONG_NUMBER.test(text) ? JSON.parse(text, exactly) : JSON.parse(text);
 }
 

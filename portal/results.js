@@ -1,4 +1,4 @@
-// How a value a clip gave is shown: strings as text, everything else as indented JSON, pictures as pictures.
+// Shows a value that a clip returned: strings as text, everything else as indented JSON, pictures as pictures.
 // All of it is text nodes; markup in a value is shown as it was written.
 
 import { h, copyButton, download, freshId } from "./dom.js";
@@ -14,7 +14,7 @@ const LONGEST_COLOURED = 60_000;
 export function showValue(value) {
   const pictures = picturesIn(value).map((address) => h("img.preview", { src: address, alt: "Picture in the result" }));
   const isText = typeof value === "string";
-  if (isText && pictures.length) return h("div.value", pictures, h("p.hint", `a picture, ${number(value.length)} characters of base64`));
+  if (isText && pictures.length) return h("div.value", pictures, h("p.hint", `picture, ${number(value.length)} characters of base64`));
   const text = isText ? value : JSON.stringify(value, null, 2) ?? "null";
   return h("div.value", pictures, block(text, isText ? "text" : "json"));
 }
@@ -26,7 +26,7 @@ export function block(text, kind = "text") {
   if (text.length > LONGEST_SHOWN) {
     box.textContent = `${text.slice(0, FOLD_ABOVE)}…`;
     actions.append(saveButton(text, kind));
-    return h("div.block-frame", box, h("p.hint", `${number(text.length)} characters: too long to show`), actions);
+    return h("div.block-frame", box, h("p.hint", `${number(text.length)} characters: too long to show. Save it to a file.`), actions);
   }
   if (text.length <= FOLD_ABOVE) {
     paint(box, text, kind);

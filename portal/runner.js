@@ -1,5 +1,5 @@
-// Shows one call: its parts as they arrive, how long it takes, how it ended. It keeps the last parts only, so that a
-// call without end does not fill the page.
+// Shows one call: its parts as they arrive, its duration and its outcome. Only the last parts stay, so that an endless
+// call does not fill the page.
 
 import { h, problem, copyButton } from "./dom.js";
 import { parseJson } from "./json.js";
@@ -19,7 +19,7 @@ export class Results {
     this.element = h("section.results", { "aria-label": "Results" }, h("div.run-line", this.status, this.time), this.output);
   }
 
-  /** Takes everything away. */
+  /** Removes the results of the last call. */
   clear() {
     this.output.replaceChildren();
     this.text = null;
@@ -91,7 +91,7 @@ export class Results {
     while (this.output.childElementCount > MOST_PARTS) {
       const first = this.output.firstElementChild;
       if (first.classList.contains("forgotten")) first.nextElementSibling.remove();
-      else first.replaceWith(h("p.hint.forgotten", `Only the last ${MOST_PARTS} parts are kept here.`));
+      else first.replaceWith(h("p.hint.forgotten", `Only the last ${MOST_PARTS} parts are shown.`));
     }
   }
 }

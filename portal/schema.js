@@ -4,7 +4,7 @@ const SCHEMA_WORDS = ["type", "properties", "$schema", "$ref", "anyOf", "oneOf",
 const DEEPEST_REFERENCE = 16;
 
 /**
- * What a manifest says about an input: `{ kind: "none" }`, `{ kind: "text", text }` for prose nobody can make a form of,
+ * Reads the description of an input: `{ kind: "none" }`, `{ kind: "text", text }` for prose without a form,
  * or `{ kind: "schema", schema }`.
  */
 export function readSchema(text) {
@@ -38,7 +38,7 @@ function fromShorthand(fields) {
   return { type: "object", properties, required };
 }
 
-/** Whether a call needs no input at all. */
+/** Reports whether a call takes no input. */
 export function isEmptyObject(schema) {
   return schema.type === "object" && Object.keys(schema.properties ?? {}).length === 0
     && (schema.additionalProperties === false || schema.additionalProperties === undefined);
@@ -113,5 +113,5 @@ export function typeOf(schema) {
   return type;
 }
 
-/** Whether `null` may be said. */
+/** Reports whether `null` is a valid value. */
 export const isNullable = (schema) => schema.nullable === true || [schema.type].flat().includes("null");

@@ -1,4 +1,4 @@
-// A conversation with the agent, through its clip. The conversation outlives the page: it goes on while you look at others.
+// A conversation with the agent, through its clip. It continues while the user looks at other pages.
 
 import { h, fill, freshId, problem, route } from "../dom.js";
 import { hub } from "../hub.js";
@@ -29,7 +29,7 @@ export async function showAgent(page) {
   };
   const form = h("form.prompt", { on: { submit } },
     h("label.offscreen", { for: input.id }, "Message"), input,
-    h("div.actions", send, stop, h("span.hint.keys", h("kbd", "Enter"), " sends, ", h("kbd", "Shift"), "+", h("kbd", "Enter"), " starts a line")));
+    h("div.actions", send, stop, h("span.hint.keys", h("kbd", "Enter"), " sends, ", h("kbd", "Shift"), "+", h("kbd", "Enter"), " starts a new line")));
   input.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.ctrlKey || event.metaKey || event.isComposing) return;
     event.preventDefault();
@@ -52,7 +52,7 @@ export async function showAgent(page) {
   input.focus();
   page.clips.watch((list) => {
     const isThere = !list || list.some((clip) => clip.name === ALIAS);
-    fill(missing, isThere ? null : h("p.empty", "This hub has no clip named ", h("code", ALIAS), "; there is nobody to talk to. ", h("a", { href: route("clips") }, "All clips")));
+    fill(missing, isThere ? null : h("p.empty", "This hub has no clip named ", h("code", ALIAS), ", so you cannot talk to an agent here. ", h("a", { href: route("clips") }, "All clips")));
   }, page.signal);
 }
 
@@ -71,15 +71,15 @@ class Conversation {
     this.#call?.abort();
   }
 
-  /** Whether something can be said into the run that is going on. */
+  /** Reports whether the agent accepts a message during the current run. */
   get maySteer() {
     return this.running && this.topic !== null && this.page.clips.find(ALIAS)?.commands?.some(({ name }) => name === "steer");
   }
 
-  /** Says something into the run that is going on. */
+  /** Adds a message to the current run. */
   async steer(message) {
     this.#close();
-    this.#add(h("div.turn.user", h("span.speaker", "You, while it works"), h("p.said", message)));
+    this.#add(h("div.turn.user", h("span.speaker", "You, during the run"), h("p.said", message)));
     try {
       for await (const response of hub.invoke(ALIAS, "steer", { topic_id: this.topic, message })) {
         if (response.error) throw new RpcError(response.error.code || "internal", response.error.message);
@@ -156,7 +156,7 @@ class Conversation {
     }
   }
 
-  /** Adds to the text that is being written, or begins one. */
+  /** Appends to the open text of this kind, or starts one. */
   #write(kind, text) {
     if (this.#open?.kind !== kind) {
       this.#close();
@@ -221,7 +221,7 @@ function brief(text) {
   return line.length > 90 ? `${line.slice(0, 90)}…` : line;
 }
 
-/** An agent that does not say which topic it opened lists it first. */
+/** Finds the topic of an agent that does not report which topic it opened: the newest one. */
 async function newestTopic() {
   try {
     for await (const response of hub.invoke(ALIAS, "topic list", {})) {
@@ -232,12 +232,12 @@ async function newestTopic() {
       return [...topics].sort((left, right) => times(right) - times(left))[0]?.id ?? null;
     }
   } catch {
-    // Then every message is a conversation of its own.
+    // Without a topic, every message starts a new conversation.
   }
   return null;
 }
 
-/** Paragraphs and fenced code; of the rest of Markdown only what stands within a line. */
+/** Renders paragraphs and fenced code; of the rest of Markdown only inline markup. */
 function prose(text) {
   return text.split(/^```[^\n]*\n([\s\S]*?)^```[ \t]*$/m).map((part, index) => {
     if (index % 2) return block(part.replace(/\n$/, ""));

@@ -1,4 +1,4 @@
-// Which clip stands behind each dependency of a clip.
+// The clip that each dependency of a clip is bound to.
 
 import { h, fill, freshId, problem, route } from "../dom.js";
 import { hub } from "../hub.js";
@@ -11,7 +11,7 @@ export async function showBindings(page) {
     answer = await hub.bindings(alias, { signal });
   } catch (error) {
     if (error.code !== "not_found") throw error;
-    fill(main, h("p.empty", "Bindings live with the clip, and this one runs elsewhere: they are set where it is installed."), declared(manifest));
+    fill(main, h("p.empty", "This clip runs on another runtime. Set its bindings where it is installed."), declared(manifest));
     return;
   }
   const bindings = answer.bindings ?? {};
@@ -19,7 +19,7 @@ export async function showBindings(page) {
   for (const slot of Object.keys(bindings)) slots[slot] ??= {};
   const names = Object.keys(slots).sort();
   if (!names.length) {
-    fill(main, h("p.empty", "This clip depends on no other clip."));
+    fill(main, h("p.empty", "This clip does not depend on other clips."));
     return;
   }
   const again = () => showBindings(page).catch((error) => page.fail(error, main));
@@ -39,7 +39,7 @@ function slotCard(page, slot, wanted, binding, mayManage, again) {
   const option = (clip) => h("option", { value: clip.name }, clip.version ? `${clip.name} (${clip.package || clip.name} ${clip.version})` : clip.name);
   const group = (label, members) => (members.length ? h("optgroup", { label }, members.map(option)) : null);
   const target = h("select", { id: freshId("target") }, h("option", { value: "" }, "— choose a clip —"),
-    group("Fits", others.filter(isCandidate)), group("Other clips", others.filter((clip) => !isCandidate(clip))));
+    group("Matching clips", others.filter(isCandidate)), group("Other clips", others.filter((clip) => !isCandidate(clip))));
   if (binding?.alias && ![...target.options].some(({ value }) => value === binding.alias)) target.append(h("option", { value: binding.alias }, binding.alias));
   target.value = binding?.alias ?? others.find(isCandidate)?.name ?? "";
   const field = (label, type, value) => {

@@ -81,7 +81,7 @@ async function removeClip(alias, page) {
       }
     };
     return h("form", { on: { submit } },
-      h("p", "The clip is stopped and its files are deleted. Its data is kept for the next clip of this name, unless you say otherwise."),
+      h("p", "The hub stops the clip and deletes its files. Its data stays for the next clip of this name, unless you delete it too."),
       h("label.check", { for: "purge" }, purge, h("span", "Delete its data too")),
       failed,
       h("div.actions", h("button.quiet", { type: "button", autofocus: true, on: { click: () => close(null) } }, "Cancel"), button));

@@ -8,7 +8,7 @@ let lastSearch = "";
 export function showClips({ main, clips, signal, session }) {
   const search = h("input", { type: "search", placeholder: "Search names, packages, commands", "aria-label": "Search clips", value: lastSearch, autocomplete: "off", spellcheck: "false" });
   const summary = h("p.hint", { role: "status" });
-  const list = h("div.groups", h("p.empty", "Asking the hub…"));
+  const list = h("div.groups", h("p.empty", "Loading…"));
   const mayManage = session.kind === "super" || session.manage;
   fill(main,
     h("div.page-head", h("h1", "Clips"), h("div.tools", h("div.search", search, h("kbd", { "aria-hidden": "true" }, "/")),
@@ -70,7 +70,7 @@ function row(clip) {
     h("span.status", { data: { status }, title: clip.statusMessage || word }, word),
     h("div.clip-main",
       h("a.clip-name", { href: route("clip", clip.name), data: { focus: clip.name } }, clip.name),
-      clip.tokenProtected ? h("span.badge", { title: "Calls need this clip's own secret" }, "secret") : null,
+      clip.tokenProtected ? h("span.badge", { title: "Calls require this clip's secret" }, "secret") : null,
       clip.domain ? h("span.badge", clip.domain) : null,
       h("p.description", clip.description || ""),
       status === "failed" && clip.statusMessage ? h("p.field-error", clip.statusMessage) : null),
@@ -84,7 +84,7 @@ function nothing(all, mayManage) {
     mayManage ? h("p", h("a.button.primary", { href: route("install") }, "Install a clip")) : null);
 }
 
-/** Draws again without taking the focus from the row it is on. */
+/** Redraws without moving the focus from its row. */
 function keepFocus(list, draw) {
   const key = list.contains(document.activeElement) ? document.activeElement.dataset.focus : null;
   draw();

@@ -7,7 +7,7 @@ import { block } from "../results.js";
 import { Results } from "../runner.js";
 import { hub } from "../hub.js";
 
-/** What was last written into each form, and the secrets of protected clips, until the page is loaded again. */
+/** The last input of each form, and the secrets of protected clips, until the page is reloaded. */
 const remembered = new Map();
 const secrets = new Map();
 
@@ -42,7 +42,7 @@ function commandList(alias, commands, groups, chosen) {
   ]));
 }
 
-/** A clip that lists no commands takes any. */
+/** The form for a clip that does not list its commands: it accepts any name. */
 function anyCommand(page) {
   const id = freshId("command");
   const input = h("input", { id, required: true, autocomplete: "off", spellcheck: "false" });
@@ -50,7 +50,7 @@ function anyCommand(page) {
     event.preventDefault();
     if (input.value.trim()) page.go("clip", page.alias, "run", input.value.trim());
   };
-  return h("form.card", { on: { submit } }, h("p", "This clip does not list its commands; it takes any name."),
+  return h("form.card", { on: { submit } }, h("p", "This clip does not list its commands. Enter the name of one."),
     h("div.field", h("label", { for: id }, "Command"), input), h("div.actions", h("button", { type: "submit" }, "Continue")));
 }
 
@@ -97,14 +97,14 @@ function panel(page, command) {
       run.disabled = false;
       cancel.disabled = true;
       if (wasOnCancel) run.focus();
-      // A call wakes a clip, or shows that it is ill.
+      // A call may start a clip or reveal that it has failed.
       page.clips.refresh();
     }
   } } },
     input.element,
     secret ? h("div.field", h("label", { for: secret.id }, "Secret of this clip"), secret) : null,
     failed,
-    h("div.actions", run, cancel, h("span.hint.keys", h("kbd", "Ctrl"), "+", h("kbd", "Enter"), " runs")));
+    h("div.actions", run, cancel, h("span.hint.keys", h("kbd", "Ctrl"), "+", h("kbd", "Enter"), " runs the command")));
   return h("section.panel", { "aria-label": `Command ${command.name}` },
     h("a.back", { href: route("clip", alias) }, "All commands"),
     h("h2", command.name, command.streaming ? h("span.badge", "stream") : null),
@@ -116,7 +116,7 @@ function outputSchema(text) {
   if (!text) return null;
   const { kind, schema } = readSchema(text);
   if (kind === "none") return null;
-  return h("details.schema", h("summary", "What it answers"), block(kind === "schema" ? JSON.stringify(schema, null, 2) : text, kind === "schema" ? "json" : "text"));
+  return h("details.schema", h("summary", "Output schema"), block(kind === "schema" ? JSON.stringify(schema, null, 2) : text, kind === "schema" ? "json" : "text"));
 }
 
 /** The form of a schema, and JSON beside it: two views of one value. */
@@ -125,7 +125,7 @@ function inputEditor({ kind, schema, text }, value) {
   if (kind !== "schema") {
     const control = asJson(value);
     const hint = kind === "text"
-      ? [h("p.hint", "The clip describes its input in its own words:"), h("pre.block", text)]
+      ? [h("p.hint", "The clip describes its input as text:"), h("pre.block", text)]
       : h("p.hint", "The clip does not describe its input.");
     return { element: h("div.fields", hint, control.element), read: () => control.read() ?? {} };
   }

@@ -1,4 +1,4 @@
-// The files a clip keeps.
+// The data files of a clip.
 
 import { h, fill, route, download, confirmDialog, problem } from "../dom.js";
 import { block } from "../results.js";
@@ -17,14 +17,14 @@ export async function showData(page) {
     : h("a", { href: route("clip", alias, "data", ...inside.slice(0, index + 1)) }, name)));
   const body = h("div");
   fill(main, h("nav.crumbs", { "aria-label": "Folders" }, h("a", { href: route("clip", alias, "data") }, "data"), crumbs), body);
-  const stat = path ? await told(hub.read(alias, "stat", path, page)).catch((error) => (error.code === "not_found" || error.code === "invalid_argument" ? null : Promise.reject(error))) : null;
-  const entries = (await told(hub.read(alias, "list", path, page)).catch((error) => (stat && error.code !== "resource_exhausted" ? null : Promise.reject(error))))?.entries ?? [];
+  const stat = path ? await unwrap(hub.read(alias, "stat", path, page)).catch((error) => (error.code === "not_found" || error.code === "invalid_argument" ? null : Promise.reject(error))) : null;
+  const entries = (await unwrap(hub.read(alias, "list", path, page)).catch((error) => (stat && error.code !== "resource_exhausted" ? null : Promise.reject(error))))?.entries ?? [];
   if (path && stat?.stat && !entries.length && (await isFile(page, path))) showFile(page, body, path, stat.stat);
   else listing(page, body, inside, entries);
 }
 
-/** Failures of files come inside the answer. */
-async function told(answer) {
+/** Throws the error that a file operation returns inside its answer. */
+async function unwrap(answer) {
   const response = await answer;
   if (response.error) throw new RpcError(response.error.code || "internal", response.error.message);
   return response;
@@ -33,7 +33,7 @@ async function told(answer) {
 async function isFile(page, path) {
   const parent = path.split("/").slice(0, -1).join("/");
   const name = path.split("/").at(-1);
-  const { entries = [] } = await told(hub.read(page.alias, "list", parent, page));
+  const { entries = [] } = await unwrap(hub.read(page.alias, "list", parent, page));
   return entries.some((entry) => entry.name === name && entry.type !== "directory");
 }
 
@@ -68,10 +68,10 @@ function showFile(page, body, path, stat) {
       h("button.small.quiet", { type: "button", on: { click: () => remove(page, path, false, failed) } }, "Delete")),
     failed, content);
   if (Number(stat.size ?? 0) > LONGEST_TEXT && !PICTURES.includes(stat.mime)) {
-    fill(content, h("p.empty", `${name} is too large to show; download it instead.`));
+    fill(content, h("p.empty", `${name} is too large to show. Download it to open it.`));
     return;
   }
-  told(hub.read(page.alias, "read", path, page)).then(
+  unwrap(hub.read(page.alias, "read", path, page)).then(
     ({ content: base64 = "" }) => fill(content, view(base64, stat.mime, name)),
     (error) => (fill(content), page.fail(error, failed)));
 }
@@ -86,13 +86,13 @@ function view(base64, mime, name) {
   } catch {
     // Not text.
   }
-  return h("p.empty", "This file is not text; download it to see it.");
+  return h("p.empty", "This file is not text. Download it to open it.");
 }
 
 async function save(page, path, failed) {
   fill(failed);
   try {
-    const { content = "" } = await told(hub.read(page.alias, "read", path, page));
+    const { content = "" } = await unwrap(hub.read(page.alias, "read", path, page));
     download(path.split("/").at(-1), base64ToBytes(content));
   } catch (error) {
     page.fail(error, failed);
@@ -100,11 +100,11 @@ async function save(page, path, failed) {
 }
 
 async function remove(page, path, isFolder, failed) {
-  const sure = await confirmDialog(`Delete ${path}?`, isFolder ? "Only an empty folder can be deleted." : `The file is deleted from the data of ${page.alias}. This cannot be undone.`, "Delete");
+  const sure = await confirmDialog(`Delete ${path}?`, isFolder ? "Only an empty folder can be deleted." : `This deletes the file from the data of ${page.alias} and cannot be undone.`, "Delete");
   if (!sure) return;
   fill(failed);
   try {
-    await told(hub.deleteFile(page.alias, path, page));
+    await unwrap(hub.deleteFile(page.alias, path, page));
     page.notify(`${path} was deleted.`);
   } catch (error) {
     if (error.code === "unauthenticated") page.fail(error);

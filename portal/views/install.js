@@ -6,9 +6,9 @@ import { isAbort } from "../connect.js";
 import { elapsed, count } from "../words.js";
 
 const SOURCES = [
-  ["@scope/name, @scope/name@1.2.0", "a package of the registry the hub is set up with"],
+  ["@scope/name, @scope/name@1.2.0", "a package of the hub's registry"],
   ["npm/name", "a package from npm"],
-  ["github/user/repo#branch", "a repository"],
+  ["github/user/repo#branch", "a GitHub repository"],
   ["local/name:/absolute/path", "a directory or an archive on the hub's machine"],
   ["registry:https://host/#@scope/name", "a package of another registry"],
 ];
@@ -66,19 +66,19 @@ export async function showInstall(page) {
     h("div.page-head", h("h1", "Install a clip")),
     h("div.columns",
       h("form.card", { on: { submit } },
-        field("Source", "See the forms it can take.", source),
-        field("Alias", "The name it is called by; taken from the package when left empty. A clip of this name is upgraded.", alias),
-        field("Where", "Which runtime installs it.", provider),
-        field("Secret", "When set, every call has to bring it.", secret),
+        field("Source", "One of the forms listed under Sources.", source),
+        field("Alias", "The name under which the clip is called; the package's name if left empty. A clip that already has this alias is upgraded.", alias),
+        field("Runtime", "The runtime that installs and runs the clip.", provider),
+        field("Secret", "If set, every call must send it.", secret),
         h("div.actions", install, cancel), state),
       h("aside", h("h2", "Sources"), h("dl.sources", SOURCES.map(([form, meaning]) => [h("dt", h("code", form)), h("dd", meaning)])),
-        h("p.hint", "A clip is a program: it runs with the rights of the hub. Install what you trust."))));
+        h("p.hint", "A clip is a program that runs with the hub's rights. Install only clips you trust."))));
   source.focus();
   try {
     const runtimes = (await hub.providers({ signal })).filter((runtime) => runtime.acceptsManage);
     provider.append(...runtimes.map((runtime) => h("option", { value: runtime.name }, runtime.name)));
   } catch (error) {
-    // Without the list the hub chooses.
+    // Without the list, the hub chooses a runtime.
     if (error.code === "unauthenticated") throw error;
   }
 }

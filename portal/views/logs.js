@@ -1,4 +1,4 @@
-// Log lines of a clip or of the hub: the last ones, then what follows.
+// Log lines of a clip or of the hub: the last ones, then new ones as they arrive.
 
 import { h, fill, freshId, problem } from "../dom.js";
 import { hub } from "../hub.js";
@@ -25,7 +25,7 @@ function showLogs(page, request) {
   const level = h("select", { id: freshId("level") }, LEVELS.map((name) => h("option", { value: name }, name)));
   const tail = h("select", { id: freshId("tail") }, TAILS.map((number) => h("option", { value: number }, `last ${number}`)));
   const follow = h("input", { type: "checkbox", id: freshId("follow"), checked: true });
-  const filter = h("input", { type: "search", "aria-label": "Only lines with", placeholder: "Only lines with…", autocomplete: "off" });
+  const filter = h("input", { type: "search", "aria-label": "Filter lines", placeholder: "Filter lines", autocomplete: "off" });
   const pause = h("button.small", { type: "button", "aria-pressed": "false" }, "Pause");
   const clear = h("button.small.quiet", { type: "button", on: { click: () => fill(lines) } }, "Clear");
   let held = [];
@@ -56,7 +56,7 @@ function showLogs(page, request) {
     add(missed);
   };
 
-  /** Reads until the stream ends or the page is left; while following, a lost connection is taken up again. */
+  /** Reads until the stream ends or the user leaves the page; reconnects while following. */
   const read = async () => {
     reading.abort();
     reading = new AbortController();
@@ -86,7 +86,7 @@ function showLogs(page, request) {
           return;
         }
       }
-      state.textContent = "The connection was lost; trying again";
+      state.textContent = "Connection lost; trying again";
       await new Promise((resolve) => setTimeout(resolve, WAIT_BEFORE_AGAIN));
       if (isOver()) return;
     }
@@ -107,7 +107,7 @@ function showLogs(page, request) {
   read().catch((error) => page.fail(error, main));
 }
 
-/** The last millisecond of which lines were seen, and which: after a lost connection they come again. */
+/** The lines of the newest millisecond, which the hub sends again after a reconnect. */
 class Newest {
   time = 0;
   #lines = [];

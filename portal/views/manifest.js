@@ -1,4 +1,4 @@
-// What a clip says about itself.
+// The manifest of a clip.
 
 import { h, fill, route } from "../dom.js";
 import { block } from "../results.js";
@@ -12,7 +12,7 @@ export function showManifest({ main, manifest, alias, clip }) {
     ["Domain", manifest.domain],
     ["Provider", info.provider],
     ["Owner", info.owner],
-    ["Calls need a secret", info.tokenProtected ? "yes" : null],
+    ["Calls require a secret", info.tokenProtected ? "yes" : null],
     ["Price per call", info.pricePerInvoke],
     ["Web UI", manifest.hasWeb ? h("a", { href: `/clips/${encodeURIComponent(alias)}/`, target: "_blank", rel: "noopener" }, `/clips/${alias}/`) : null],
   ].filter(([, value]) => value);
@@ -26,7 +26,7 @@ export function showManifest({ main, manifest, alias, clip }) {
       h("li", h("code", schedule.cron), " ", h("code", schedule.command), schedule.description ? ` — ${schedule.description}` : "")))),
     section("Entities", Object.entries(manifest.entities ?? {}), (entities) => entities.map(([name, schema]) =>
       h("details", h("summary", name), block(pretty(schema), "json")))),
-    h("details", h("summary", "The whole manifest"), block(JSON.stringify(manifest, null, 2), "json")));
+    h("details", h("summary", "Full manifest"), block(JSON.stringify(manifest, null, 2), "json")));
 }
 
 function section(title, entries, draw) {

@@ -1,4 +1,4 @@
-// Signing in with a token. The token is exchanged for a cookie that scripts cannot read; nothing is kept in the page.
+// Signing in with a token. The token is exchanged for a cookie that scripts cannot read; the page does not store it.
 
 import { h, fill, problem, freshId } from "../dom.js";
 import { access } from "../hub.js";
@@ -6,7 +6,7 @@ import { access } from "../hub.js";
 export function showSignIn({ main, info, text, done }) {
   const id = freshId("token");
   const input = h("input", { id, type: "password", name: "password", autocomplete: "current-password", required: true, spellcheck: "false" });
-  // Password managers want to know whose password it is.
+  // Password managers need a user name to store the token under.
   const user = h("input", { type: "text", name: "username", autocomplete: "username", value: info.name || "pinion hub", hidden: true });
   const button = h("button.primary", { type: "submit" }, "Sign in");
   const failed = h("div");
@@ -19,7 +19,7 @@ export function showSignIn({ main, info, text, done }) {
       await done();
     } catch (error) {
       const wrong = error.code === "unauthenticated" || error.code === "permission_denied";
-      fill(failed, wrong ? h("div.problem", { role: "alert", data: { code: error.code } }, h("span.code", error.code), h("span.message", "The hub does not know this token. It may be mistyped, expired or revoked.")) : problem(error));
+      fill(failed, wrong ? h("div.problem", { role: "alert", data: { code: error.code } }, h("span.code", error.code), h("span.message", "The hub does not accept this token. It may be mistyped, expired or revoked.")) : problem(error));
       input.select();
       input.focus();
     } finally {
@@ -35,9 +35,9 @@ export function showSignIn({ main, info, text, done }) {
       failed,
       h("div.actions", button),
       h("details", { open: !text }, h("summary", "Where is my token?"),
-        h("p", "In a file only its owner can read; the hub named it when it first started. Unless it was told otherwise:"),
+        h("p", "The hub wrote it to a file that only the file's owner can read, and printed the path when it first started. By default:"),
         h("pre.block", "cat ~/.pinion/hub/local.token"),
-        h("p", "A token of your own, or for somebody else:"),
+        h("p", "To create a token for yourself or another person:"),
         h("pre.block", "pinion hub token create --scope @you"))));
   input.focus();
 }

@@ -1,14 +1,14 @@
-// Tokens: who may use the hub.
+// The tokens that permit access to the hub.
 
 import { h, fill, freshId, openDialog, confirmDialog, copy, problem } from "../dom.js";
 import { access } from "../hub.js";
 import { ago, moment } from "../words.js";
 
-const LIFETIMES = [["1 day", 86_400], ["7 days", 604_800], ["30 days", 2_592_000], ["90 days", 7_776_000], ["1 year", 31_536_000], ["no end", 0]];
+const LIFETIMES = [["1 day", 86_400], ["7 days", 604_800], ["30 days", 2_592_000], ["90 days", 7_776_000], ["1 year", 31_536_000], ["never expires", 0]];
 const KINDS = [
-  ["hub", "Hub: a person or a program, with its own scope"],
-  ["clip", "Clip: one clip that calls the hub"],
-  ["super", "Super: everything"],
+  ["hub", "Hub: for a person or a program, with a scope"],
+  ["clip", "Clip: for one clip that calls the hub"],
+  ["super", "Super: permits everything"],
 ];
 
 export async function showTokens(page) {
@@ -28,12 +28,12 @@ function row(token, page, draw) {
   const isOver = expires !== null && expires < Date.now();
   const facts = [
     token.created ? `created ${ago(Date.parse(token.created))}` : null,
-    expires === null ? "no end" : isOver ? "expired" : `ends ${ago(expires)}`,
+    expires === null ? "never expires" : isOver ? "expired" : `expires ${ago(expires)}`,
     token.lastUsed ? `used ${ago(Date.parse(token.lastUsed))}` : "never used",
   ].filter(Boolean);
   const revoke = async () => {
     const name = token.label || token.id;
-    const sure = await confirmDialog(`Revoke ${name}?`, "Whoever uses it is shut out at once. If it is the one you signed in with, that is you.", "Revoke");
+    const sure = await confirmDialog(`Revoke ${name}?`, "The hub rejects this token at once. If you signed in with it, you are signed out.", "Revoke");
     if (!sure) return;
     try {
       await access.revoke(token.id);
@@ -68,7 +68,7 @@ async function createToken(page, draw) {
     const failed = h("div");
     const button = h("button.primary", { type: "submit" }, "Create");
     const ofKind = {
-      hub: [labelled("Scope", scope, "Whose token it is, as in @name."),
+      hub: [labelled("Scope", scope, "The owner of the token, as in @name."),
         h("label.check", { for: manage.id }, manage, h("span", "May install, remove and bind clips"))],
       clip: [labelled("Clip", alias)],
       super: [],
@@ -95,7 +95,7 @@ async function createToken(page, draw) {
         button.disabled = false;
       }
     };
-    return h("form", { on: { submit } }, labelled("Label", label, "What it is for; shown in the list."), labelled("Kind", kind), details, labelled("Lasts", life), failed,
+    return h("form", { on: { submit } }, labelled("Label", label, "The purpose of the token, shown in the list."), labelled("Kind", kind), details, labelled("Lifetime", life), failed,
       h("div.actions", h("button.quiet", { type: "button", on: { click: () => close(null) } }, "Cancel"), button));
   });
   if (!made) return;
@@ -103,15 +103,15 @@ async function createToken(page, draw) {
   await draw().catch((error) => page.fail(error));
 }
 
-/** The token itself, this once. */
+/** Shows the new token; the hub cannot show it again. */
 function showOnce(made) {
   return openDialog("Copy this token now", (close) => {
     const value = h("input.code", { id: "new-token", type: "text", readonly: true, value: made.token, "aria-label": "The new token" });
     value.addEventListener("focus", () => value.select());
     const button = h("button.primary", { type: "button", autofocus: true }, "Copy");
-    const said = h("p.hint", { role: "status" }, "The hub keeps only a fingerprint: it cannot be shown again.");
+    const said = h("p.hint", { role: "status" }, "The hub stores only a fingerprint of the token and cannot show it again.");
     button.addEventListener("click", async () => {
-      said.textContent = (await copy(made.token)) ? "Copied." : "The browser does not let the page copy; select it and copy by hand.";
+      said.textContent = (await copy(made.token)) ? "Copied." : "The browser did not permit copying. Select the token and copy it by hand.";
     });
     return h("div", h("div.field", value), said, h("div.actions", button, h("button", { type: "button", on: { click: () => close(true) } }, "Done")));
   });

@@ -10,9 +10,9 @@ fn the_agent_answers_takes_further_messages_and_stops() {
     let stage = Stage::new();
     let page = stage.signed_in();
     visit(&page, "agent", ".prompt");
-    page.wait_for_text("main", "nobody to talk to");
+    page.wait_for_text("main", "cannot talk to an agent");
     stage.hub.install("agent", probe().path());
-    page.wait_for("!document.querySelector('main').innerText.includes('nobody to talk to')");
+    page.wait_for("!document.querySelector('main').innerText.includes('cannot talk to an agent')");
 
     page.fill(".prompt textarea", "list my entries");
     page.press(Key::Enter);
