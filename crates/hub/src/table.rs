@@ -149,7 +149,7 @@ impl Table {
         removed
     }
 
-    /// Removes all routes of `owner`. If the owner was lost, calls report for [`RECONNECT_WINDOW`] that it may come
+    /// Removes all routes of `owner`. If the owner was lost, calls report for `RECONNECT_WINDOW` that it may come
     /// back.
     pub fn forget(&self, owner: &Owner, departure: Departure) {
         let mut state = self.write();

@@ -49,7 +49,7 @@ impl Suite {
             .collect()
     }
 
-    /// Plays a recording until exactly these parts differ, at most [`ATTEMPTS`] times. Lines that pinion adds at the
+    /// Plays a recording until exactly these parts differ, at most `ATTEMPTS` times. Lines that pinion adds at the
     /// end on purpose are `appended` to it.
     pub fn play(
         &self,
