@@ -4,6 +4,7 @@
 mod bench;
 mod dist;
 mod lockfile;
+mod pages;
 mod runner;
 mod shell;
 mod style;
