@@ -215,7 +215,7 @@ fn the_guide_is_right() {
     let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/pinocchio.md");
     let guide = std::fs::read_to_string(guide).unwrap();
     let (_, rest) = guide
-        .split_once("Frames are made for pipelines:\n\n```\n")
+        .split_once("Frames work well in pipelines:\n\n```\n")
         .unwrap();
     let (pipelines, _) = rest.split_once("```").unwrap();
     let home = Home::offline();
