@@ -1,4 +1,4 @@
-//! `run-command`: prompts kept in YAML files, run over the engine and told as Pinocchio tells them.
+//! `run-command`: runs prompts stored in YAML files with the engine and prints the run in Pinocchio's formats.
 
 mod chat;
 mod conversation;
@@ -24,16 +24,16 @@ pub(crate) use self::verbs::{Verb, run};
 use crate::modes::{LAST_WORDS, last_words};
 use crate::signals::Ending;
 
-/// Why a run, or serving requests, is over.
+/// The reason why a run, or serving requests, is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// Everything that was asked is done.
+    /// Everything that the client asked for is done.
     Done,
     /// The run failed, or the input did.
     Failed,
-    /// Nobody reads what we write.
+    /// The reader of standard output is gone.
     Unread,
-    /// A signal; its exit code.
+    /// A signal ended it; holds the exit code.
     Signal(u8),
 }
 
@@ -47,7 +47,7 @@ impl End {
     }
 }
 
-/// The way out: nothing is left running, and what was said is read if there is somebody to read it.
+/// Ends the processes of the run, gives the writer time to write the rest of the queue, and returns the exit code.
 fn conclude<T: Outgoing>(
     runtime: Runtime,
     mut ending: Ending,
@@ -71,10 +71,10 @@ fn conclude<T: Outgoing>(
     leave(runtime, end)
 }
 
-/// Leaves nothing running.
+/// Ends every process that is left and returns the exit code.
 fn leave(runtime: Runtime, end: End) -> ExitCode {
     pinion_process::kill_all();
-    // Threads that still wait for something must not keep the process.
+    // Threads that still wait for something must not delay the exit of the process.
     runtime.shutdown_background();
     end.exit_code()
 }

@@ -1,7 +1,7 @@
-//! The chat on a command: its prompt is said first, then whatever somebody types, one turn after the other.
+//! The chat on a command: it sends the command's prompt first, then the user's input, one turn after the other.
 //!
-//! What is said here is kept like everything else that is said: turns when a run ends, frames as they come. The
-//! screen itself is the terminal chat's; this is whom it talks to.
+//! Turns are stored when a run ends, frames as they arrive. The screen itself is the terminal chat's; this module is
+//! its host.
 
 mod screen;
 mod talk;
@@ -39,14 +39,14 @@ use crate::modes::chat::{background_of, capture, colours, is_dumb, typed_lines};
 use crate::runtime;
 use crate::signals::Ending;
 
-/// A conversation, ready to be talked in.
+/// A conversation, ready for the chat.
 pub(super) struct Stage {
     pub runtime: Runtime,
     pub ending: Ending,
     pub frames: Option<KeptFrames>,
     pub runner: Runner,
     pub conversation: Conversation,
-    /// What is on the screen when it opens.
+    /// The messages on the screen when it opens.
     pub shown: Vec<Message>,
 }
 
@@ -58,7 +58,7 @@ pub(super) fn open(mut job: Job) -> Result<ExitCode, Failure> {
     stage.show(&job, canvas, options)
 }
 
-/// Goes on in the chat with a conversation that was begun without it. `stdout` is where standard output led.
+/// Continues a conversation in the chat that began without it. `stdout` is the original standard output.
 pub(super) fn go_on(job: &Job, mut stage: Stage, stdout: File) -> Result<ExitCode, Failure> {
     let canvas = canvas_after(stdout)?;
     stage.conversation.unanswered = Unanswered::Remembered;
@@ -66,7 +66,7 @@ pub(super) fn go_on(job: &Job, mut stage: Stage, stdout: File) -> Result<ExitCod
     stage.show(job, canvas, options(job, None))
 }
 
-/// Gets everything ready that can go wrong before there is a screen.
+/// Prepares everything that can fail before there is a screen.
 fn set(job: &mut Job) -> Result<Stage, Failure> {
     let failed = |error: String| Failure::failed(format!("Error: {error}"));
     let mut stores = match job.open_stores() {
@@ -116,7 +116,7 @@ fn set(job: &mut Job) -> Result<Stage, Failure> {
     })
 }
 
-/// What people saw of the session before, if its timeline is kept.
+/// Returns the messages that the timeline of the session holds; none without a timeline store.
 pub(super) fn history(job: &Job, stores: &mut Stores) -> Result<Vec<Message>, String> {
     let Some(timeline) = &mut stores.timeline else {
         return Ok(Vec::new());
@@ -126,7 +126,7 @@ pub(super) fn history(job: &Job, stores: &mut Stores) -> Result<Vec<Message>, St
     Ok(timeline_messages(&stream.entities()))
 }
 
-/// What is on the screen when the chat opens after a run: what was seen before, and that run.
+/// Returns the messages on the screen when the chat opens after a run: the history, and that run.
 pub(super) fn shown_after(history: Vec<Message>, turn: &Turn) -> Vec<Message> {
     let said = pinion_pinocchio::messages(turn);
     if history.is_empty() {
@@ -139,7 +139,7 @@ pub(super) fn shown_after(history: Vec<Message>, turn: &Turn) -> Vec<Message> {
     shown
 }
 
-/// Where the screen is drawn: standard output, or standard error if the output leads elsewhere.
+/// Returns the terminal for the screen: standard output, or standard error if the output is redirected.
 fn canvas() -> Result<File, Failure> {
     match io::stdout().is_terminal() {
         true => Ok(stdio::claim_stdout()?),
@@ -151,7 +151,7 @@ fn canvas() -> Result<File, Failure> {
     }
 }
 
-/// The same once standard output was claimed, for somebody who has answered on the terminal.
+/// Returns the same after standard output was claimed, for a user who has answered on the terminal.
 fn canvas_after(stdout: File) -> io::Result<File> {
     match stdout.is_terminal() {
         true => Ok(stdout),
@@ -168,17 +168,17 @@ fn beside_stdout() -> Option<File> {
     stderr.is_terminal().then(|| File::from(copy))
 }
 
-/// How talking ended.
+/// The end of the conversation.
 #[derive(Debug)]
 struct Talked {
     /// The end of the last run, if there was one.
     last: Option<RunEnd>,
-    /// The exit code of the chat, or why it could not be shown.
+    /// The exit code of the chat, or the reason why it could not be shown.
     chat: io::Result<u8>,
 }
 
 impl Stage {
-    /// Shows the chat until somebody leaves it.
+    /// Shows the chat until the user leaves it.
     fn show(mut self, job: &Job, canvas: File, options: Options) -> Result<ExitCode, Failure> {
         self.ending = self.ending.and_to_quit(&self.runtime)?;
         let way = match job.options.plain || is_dumb() {
@@ -194,7 +194,7 @@ impl Stage {
         Ok(leave(runtime, talked.end()))
     }
 
-    /// Lets somebody talk in the conversation. `show` shows the chat and gives its exit code.
+    /// Runs the conversation. `show` shows the chat and returns its exit code.
     fn play<F: Future<Output = io::Result<u8>>>(
         mut self,
         job: &Job,
@@ -226,7 +226,8 @@ impl Stage {
                     talked = &mut talking => break talked,
                     code = self.ending.signalled() => match is_over.get() {
                         false => drop(feed.send(Incoming::End(code))),
-                        // Nobody looks any more, and what goes on does not stop.
+                        // The chat is closed and the active run has not stopped; a second signal must not wait for
+                        // it.
                         true => break Talked { last: Some(RunEnd::Stopped), chat: Ok(code) },
                     },
                 }
@@ -244,7 +245,7 @@ impl Stage {
 }
 
 impl Talked {
-    /// How the program ends: the failure of the last run is its own.
+    /// Returns the end of the program: a failure of the last run is the program's failure.
     fn end(&self) -> End {
         match (&self.chat, &self.last) {
             (Err(error), _) => {
@@ -261,14 +262,14 @@ impl Talked {
     }
 }
 
-/// How the chat is shown.
+/// The form of the chat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Screen,
     Lines,
 }
 
-/// The chat on the terminal; its exit code.
+/// Runs the chat on the terminal; returns its exit code.
 async fn show(
     way: Way,
     canvas: File,
@@ -286,13 +287,13 @@ async fn show(
         };
         return Ok(plain_chat(options, host, reader).await?.exit_code);
     }
-    // Put back when the screen is gone.
+    // Restored when the screen is closed.
     let _printed = capture::keep_off(feed)?;
     let chat = Chat::open(Terminal::open(canvas)?, options)?;
     Ok(chat.run(host, reader).await?.exit_code)
 }
 
-/// How the chat of a command begins.
+/// Returns the options with which the chat of a command begins.
 fn options(job: &Job, prompt: Option<String>) -> Options {
     let dirs = job.dirs();
     Options {
@@ -305,7 +306,7 @@ fn options(job: &Job, prompt: Option<String>) -> Options {
     }
 }
 
-/// Something the screen shows beside the conversation, told as extensions tell it.
+/// Makes a request to show something beside the conversation, in the form that extensions use.
 fn beside(method: &str, members: Value) -> Incoming {
     let mut record = json!({
         "type": "extension_ui_request",

@@ -1,4 +1,4 @@
-//! A conversation: turns that follow each other, each run by a fresh engine on what is known from the last good one.
+//! A conversation: turns that follow each other, each run by a fresh engine on the state of the last answered one.
 
 use std::sync::Arc;
 
@@ -14,43 +14,42 @@ use tokio_util::sync::CancellationToken;
 
 use super::running::{Past, Runner, Running, ask};
 
-/// The phase of a turn that was answered; `--resume` goes on from it.
+/// The phase of a turn that was answered; `--resume` continues from it.
 pub(super) const FINAL: &str = "final";
-/// The phase of a turn that failed, with what there was of it.
+/// The phase of a turn that failed, stored with the blocks it had until then.
 const FAILED: &str = "failed";
 
-/// Turns that follow each other.
 pub(super) struct Conversation {
     pub session_id: Text,
-    /// What is known: the last answered turn, or the seed; where they are remembered, with prompts since.
+    /// The last answered turn, or the seed; with `Unanswered::Remembered` also the prompts since.
     pub base: Turn,
-    /// Where turns are kept, if they are.
+    /// The store of the turns; `None` stores none.
     pub turns: Option<Box<dyn TurnStore>>,
-    /// Where it is told.
+    /// The queues that receive the frames of every run.
     pub queues: Vec<Queue<Out>>,
     pub patch_mode: PatchMode,
-    /// Who else is told what the engine does.
+    /// More listeners of the engine's events.
     pub listeners: Vec<Arc<dyn Listener>>,
     pub unanswered: Unanswered,
 }
 
-/// What becomes of a prompt whose run was stopped or failed.
+/// The treatment of a prompt whose run was stopped or failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unanswered {
-    /// The next one is said as if it had never been.
+    /// The next turn does not contain it.
     Forgotten,
-    /// The model is told of it with the next one: a person sees it on the screen.
+    /// The next turn contains it, because the user still sees it on the screen.
     Remembered,
 }
 
 impl Conversation {
-    /// What is said when a client submits a prompt: everything before it, and the prompt.
+    /// Returns the turn for a submitted prompt: everything before it, and the prompt.
     pub fn saying(&self, prompt: &str) -> Turn {
         with_prompt(&self.base, prompt)
     }
 
-    /// Runs one turn, whose last block is what is said now, to its end, which is told exactly once, after
-    /// what it tells is kept.
+    /// Runs one turn, whose last block is the new prompt, to its end. The queues receive the end exactly once, after
+    /// the turn is stored.
     pub async fn run(
         &mut self,
         runner: &Runner,
@@ -93,7 +92,7 @@ impl Conversation {
         end
     }
 
-    /// Keeps the turn as its end says. A turn that was answered but cannot be kept has failed.
+    /// Stores the turn under the phase of its end. A turn that was answered but cannot be stored has failed.
     async fn keep(
         &mut self,
         asked: Turn,
@@ -132,7 +131,7 @@ impl Conversation {
         }
     }
 
-    /// Saves a turn, if turns are kept, and gives it back; the error says why it is not saved.
+    /// Saves a turn, if there is a store, and returns it; the error is the reason why it is not saved.
     async fn save(
         &mut self,
         turn: Turn,
@@ -166,7 +165,7 @@ impl Conversation {
     }
 }
 
-/// Asks what the turn says last; what was said since, and how it ended.
+/// Runs the engine on the last prompt of the turn; returns the new messages and the end of the run.
 async fn run(
     runner: &Runner,
     turn: &Turn,
@@ -189,7 +188,7 @@ async fn run(
     };
     let accepted = match context.prompt {
         Some(prompt) => ask_about(&running, prompt).await,
-        // A system prompt alone, or a turn that ends with an answer: the model is asked as it is.
+        // A system prompt alone, or a turn that ends with an answer: the model receives it without a new prompt.
         None => running.go_on().await,
     };
     if let Err(error) = accepted {
@@ -199,7 +198,7 @@ async fn run(
     (messages, judge.end())
 }
 
-/// Says the words and shows the images of a prompt.
+/// Sends the texts and images of a prompt to the engine.
 async fn ask_about(running: &Running, prompt: Vec<Block>) -> Result<(), String> {
     let (mut texts, mut images) = (Vec::new(), Vec::new());
     for block in prompt {
@@ -211,7 +210,7 @@ async fn ask_about(running: &Running, prompt: Vec<Block>) -> Result<(), String> 
     running.ask(texts.join("\n"), images).await
 }
 
-/// Waits for the end, which comes sooner when `stop` asks for it.
+/// Waits for the end of the run; `stop` aborts it. Returns the messages of the run.
 async fn finish(
     running: Running,
     judge: &RunEndListener,
@@ -221,7 +220,7 @@ async fn finish(
     let stopping = async {
         stop.cancelled().await;
         judge.cancel();
-        // The engine settles whether or not it answers.
+        // The engine settles even if it does not answer.
         let _ = ask(&session, Command::Abort).await;
         drop(session);
         std::future::pending::<()>().await;

@@ -1,4 +1,4 @@
-//! Runs told as frames on standard output: once, or as requests on standard input ask for them.
+//! Runs as frames on standard output: one run, or the runs that requests on standard input ask for.
 
 use std::fs::File;
 use std::io::Write;
@@ -21,15 +21,15 @@ use crate::failure::Failure;
 use crate::signals::Ending;
 use crate::{reader, runtime};
 
-/// Frames on their way out.
+/// The queue and the writer of the frames, with the runtime.
 struct Stage {
     runtime: Runtime,
     ending: Ending,
     queue: Queue<Out>,
     writer: Writer,
-    /// To see whether anybody still reads.
+    /// A copy of standard output, to detect that its reader is gone.
     watched: File,
-    /// Whose the frames are that belong to no request.
+    /// The address of frames that belong to no request.
     address: Address,
 }
 
@@ -72,7 +72,7 @@ impl Stage {
         });
     }
 
-    /// Tells that there will be no run, and why.
+    /// Reports that there will be no run, and why.
     fn fail(self, code: ErrorCode, message: String) -> ExitCode {
         eprintln!("Error: {message}");
         self.frame(Control::Error {
@@ -101,7 +101,7 @@ fn conversation(job: &Job, queue: &Queue<Out>, stores: Stores, mode: PatchMode) 
     }
 }
 
-/// A file that gets the frames as well. It is given up after its first failure, which is told.
+/// A file that receives the frames as well. The front stops writing to it after its first failure, which is reported.
 struct Copied(File);
 
 impl Write for Copied {
@@ -188,7 +188,7 @@ pub(super) fn requests(mut job: Job) -> Result<ExitCode, Failure> {
     Ok(stage.end(end))
 }
 
-/// Waits until nobody reads any more.
+/// Waits until the reader of standard output is gone.
 async fn unread(watched: &File, queue: &Queue<Out>) {
     let gone = async {
         match watched.try_clone() {

@@ -1,4 +1,4 @@
-//! What a command is run with: its prompt, its settings, its stores.
+//! The parts of one run of a command: its prompt, its settings, its stores.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -31,11 +31,11 @@ use crate::surroundings;
 pub(super) struct Job {
     pub options: Options,
     pub session_id: Text,
-    /// What the command says.
+    /// The command's system prompt, messages and prompt with all variables filled in.
     pub rendered: RenderedCommand,
     /// The same as a turn.
     pub seed: Turn,
-    /// Where frames go beside standard output.
+    /// The file that receives frames in addition to standard output.
     pub debug_events: Option<File>,
     /// The name of the command's file, for errors.
     command: String,
@@ -43,17 +43,17 @@ pub(super) struct Job {
     resolved: Resolved,
 }
 
-/// Where conversations are kept.
+/// The stores of conversations.
 pub(super) struct Stores {
-    /// `None` keeps the timeline as long as the process lives.
+    /// With `None` the timeline lives only in memory, as long as the process.
     pub timeline: Option<Box<dyn TimelineStore>>,
     pub turns: Option<Box<dyn TurnStore>>,
-    /// The turn `--resume` goes on from.
+    /// The turn from which `--resume` continues.
     pub resumed: Option<Turn>,
 }
 
 impl Job {
-    /// Gets everything ready that can go wrong before the first frame.
+    /// Prepares everything that can fail before the first frame.
     pub fn prepare(
         place: Place,
         command: &Command,
@@ -87,12 +87,12 @@ impl Job {
         })
     }
 
-    /// The settings as they are printed, without secrets.
+    /// Returns the settings as YAML, without secrets.
     pub fn settings(&self) -> String {
         self.resolved.settings.to_yaml()
     }
 
-    /// The engine that answers; the error says why there is none.
+    /// Makes the runner of the engine; the error is the reason why there is none.
     pub fn runner(&self, runtime: &Runtime) -> Result<Runner, String> {
         let Place {
             dirs,
@@ -130,7 +130,7 @@ impl Job {
         };
         let models = OneModel::new(chosen, registry, providers, mask.clone());
         let mut engine = engine_settings(settings);
-        // A turn is what was said, not a summary of it.
+        // A turn must hold the messages themselves, not a summary of them.
         engine.auto_compaction = false;
         engine.tool_order = ToolOrder::Parallel;
         // Malformed calls fail, and an answer that failed before its first byte is announced as failed.
@@ -148,7 +148,7 @@ impl Job {
         })
     }
 
-    /// Opens the stores, and finds the turn to go on from.
+    /// Opens the stores and finds the turn from which to continue.
     pub fn open_stores(&self) -> Result<Stores, String> {
         let words = |error: pinion_history::HistoryError| error.to_string();
         let [turns, timeline] = [&self.options.turns, &self.options.timeline];
@@ -180,7 +180,7 @@ impl Job {
         })
     }
 
-    /// The name of the profile that was chosen.
+    /// Returns the name of the chosen profile.
     pub fn profile(&self) -> Option<&str> {
         let profile = self.resolved.profile.as_ref();
         profile.map(|profile| profile.slug.as_str())
@@ -190,12 +190,12 @@ impl Job {
         &self.place.dirs
     }
 
-    /// What the user's settings say about the look of things.
+    /// Returns the theme of the user's settings.
     pub fn theme(&self) -> Option<&str> {
         self.place.settings.get("theme")?.as_str()
     }
 
-    /// What a chat begins with: all that the command says but its prompt, which is said in the chat.
+    /// Returns the turn with which a chat begins: the seed without its prompt, which the chat sends itself.
     pub fn opening(&self) -> Turn {
         let mut turn = self.seed.clone();
         if self.rendered.prompt.is_some() {
@@ -204,7 +204,7 @@ impl Job {
         turn
     }
 
-    /// What the first run is about, in a process that runs once: what the command says, after what is resumed.
+    /// Returns the turn of the first run of a process that runs once: the command's prompt after the resumed turn.
     pub fn first_turn(&self, resumed: Option<Turn>) -> Turn {
         match (resumed, &self.rendered.prompt) {
             (None, _) => self.seed.clone(),
@@ -214,7 +214,7 @@ impl Job {
     }
 }
 
-/// What is known of the machine, the user and the project.
+/// The directories, settings and trust around a run.
 pub(super) struct Place {
     pub dirs: Dirs,
     settings: Settings,
@@ -227,7 +227,7 @@ impl Place {
         Ok(Self::of(Dirs::from_env()?))
     }
 
-    /// What is known around these directories.
+    /// Reads the settings and trust for these directories.
     pub fn of(dirs: Dirs) -> Self {
         let (trust, notices) = Trust::load(&dirs);
         for notice in &notices {
@@ -254,7 +254,7 @@ impl Place {
             .map_err(|error| Failure::failed(format!("Error: {error}")))
     }
 
-    /// Directories of commands.
+    /// Returns the directories of commands.
     pub fn repositories(&self) -> Vec<std::path::PathBuf> {
         self.look(|surroundings| {
             let (mut directories, notices) = pinion_profiles::repositories(surroundings, None);
@@ -265,7 +265,7 @@ impl Place {
     }
 }
 
-/// The name of the command's file, or of the command if it is not in a file.
+/// Returns the name of the command's file, or of the command if it is not in a file.
 fn file_name(command: &Command) -> String {
     let name = command.origin.path.as_deref().and_then(Path::file_name);
     match name {
@@ -274,7 +274,7 @@ fn file_name(command: &Command) -> String {
     }
 }
 
-/// What was asked for on the command line.
+/// Returns the profile settings given on the command line.
 fn asked(command: &Command, values: &BuiltInValues) -> ProfileRequest {
     let text = |name: &str| {
         let given = values.source(name) == Some(Source::CommandLine);
@@ -318,10 +318,10 @@ fn json(value: &templates::Value) -> Value {
     }
 }
 
-/// The largest picture that is read, in bytes.
+/// The largest image that pinion reads, in bytes.
 const IMAGE_LIMIT: u64 = 64 << 20;
 
-/// Local pictures, made fit for a model.
+/// Reads local images and prepares them for a model.
 fn images(paths: &[String], cwd: &Path) -> Result<Vec<Block>, Failure> {
     let mut images = Vec::new();
     for path in paths {
@@ -343,7 +343,7 @@ fn images(paths: &[String], cwd: &Path) -> Result<Vec<Block>, Failure> {
     Ok(images)
 }
 
-/// A file for frames, empty, in a directory that is made if it is missing.
+/// Creates an empty file for frames, and its directory if it is missing.
 fn created(path: &Path) -> Result<File, Failure> {
     let failed = |error: std::io::Error| {
         Failure::failed(format!(

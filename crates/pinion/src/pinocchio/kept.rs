@@ -1,4 +1,4 @@
-//! Frames that nobody waits for: in a file, in a timeline, or both.
+//! Frames that are only stored, not shown: in a file, in a timeline, or both.
 
 use std::fs::{File, OpenOptions};
 
@@ -12,7 +12,7 @@ use pinion_pinocchio::{
 use super::job::Job;
 use crate::failure::Failure;
 
-/// Frames on their way to where they are kept.
+/// The queue and the writer of stored frames.
 pub(super) struct KeptFrames {
     queue: Queue<Out>,
     writer: Writer,
@@ -20,7 +20,7 @@ pub(super) struct KeptFrames {
 }
 
 impl KeptFrames {
-    /// Begins to make frames if something keeps them: the file that was asked for, or a timeline.
+    /// Starts making frames if there is a store for them: the file of `--debug-events-jsonl`, or a timeline.
     pub fn begin(
         job: &mut Job,
         timeline: Option<Box<dyn TimelineStore>>,
@@ -50,12 +50,12 @@ impl KeptFrames {
         Ok(Some(frames))
     }
 
-    /// Where the events of runs go.
+    /// Returns the queue for the events of runs.
     pub fn queue(&self) -> Queue<Out> {
         self.queue.clone()
     }
 
-    /// The runs are over, and the last one ended like this.
+    /// Writes the last frames after the end of the last run.
     pub fn end(self, end: &RunEnd) {
         self.frame(Control::Snapshot);
         if let RunEnd::Failed(words) = end {
@@ -69,14 +69,14 @@ impl KeptFrames {
         self.close();
     }
 
-    /// There is no run, and why.
+    /// Writes the reason why there is no run.
     pub fn fail(self, code: ErrorCode, message: &str) {
         self.error(code, message);
         self.frame(Control::Done(DoneStatus::Failed));
         self.close();
     }
 
-    /// It ends without an end: whoever was to show it could not.
+    /// Writes an error without a `done` frame, for a chat that could not start or be shown.
     pub fn break_off(self, code: ErrorCode, message: &str) {
         self.error(code, message);
         self.close();

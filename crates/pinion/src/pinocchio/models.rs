@@ -11,15 +11,15 @@ use pinion_message::{
 };
 use pinion_profiles::Chosen;
 
-/// How often the model may be asked for one prompt: tools that call for tools must come to an end.
+/// The largest number of model requests for one prompt, so that a loop of tool calls ends.
 const ITERATIONS: usize = 20;
 
-/// The one model a command runs with.
+/// The model of a command, with its provider.
 pub(super) struct OneModel {
     chosen: Chosen,
     registry: Registry,
     provider: Arc<dyn Provider>,
-    /// Learns every key that is used.
+    /// Receives every key that is used.
     mask: Mask,
 }
 
@@ -82,7 +82,7 @@ impl Models for OneModel {
     }
 }
 
-/// Refuses to ask for ever.
+/// Fails a request after `ITERATIONS` answers to one prompt.
 struct Bounded {
     inner: Arc<dyn Provider>,
 }

@@ -1,4 +1,4 @@
-//! What the options every command has say.
+//! The values of the options that every command has.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -34,24 +34,24 @@ const YIELDING: [BuiltIn; 2] = [
     },
 ];
 
-/// The options this command has beside its own.
+/// Returns the options that this command has in addition to its own.
 pub(super) fn built_ins(command: &Command) -> Vec<BuiltIn> {
     let is_own = |option: &BuiltIn| command.fields().any(|field| field.option() == option.name);
     let yielding = YIELDING.into_iter().filter(|option| !is_own(option));
     BUILT_INS.iter().copied().chain(yielding).collect()
 }
 
-/// The options that may stand before the words of a command.
+/// Returns the options that may precede the words of a command.
 pub(super) fn leading() -> Vec<BuiltIn> {
     BUILT_INS.iter().copied().chain(YIELDING).collect()
 }
 
-/// What a run is to show, and how.
+/// The kind of output of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// The prompt, without asking anybody.
+    /// The prompt, without a request to a model.
     PrintPrompt,
-    /// The settings, without asking anybody.
+    /// The settings, without a request to a model.
     PrintSettings,
     /// Frames, with requests on standard input.
     Requests,
@@ -64,8 +64,8 @@ pub(super) enum Mode {
 }
 
 impl Mode {
-    /// Whether the built-in model may answer if no model is configured: the client of a conversation reads the note
-    /// about it. A script would take one answer for a real one.
+    /// Reports whether the built-in model may answer if no model is configured: the client of a conversation reads
+    /// the note about it, but a script would treat its answer as a real one.
     pub fn allows_demo(self) -> bool {
         match self {
             Self::Requests | Self::Chat => true,
@@ -75,7 +75,7 @@ impl Mode {
     }
 }
 
-/// When somebody is asked, after the answer, whether to go on in a chat.
+/// The condition for asking the user, after the answer, whether to continue in a chat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Asking {
     Never,
@@ -84,7 +84,7 @@ pub(super) enum Asking {
     Always,
 }
 
-/// How a run is shown to people and scripts.
+/// The format of a run for people and scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Output {
     Text,
@@ -92,18 +92,18 @@ pub(super) enum Output {
     Yaml,
 }
 
-/// How much of a run is shown to people and scripts.
+/// The amount of detail of a run for people and scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Detail {
-    /// What was said.
+    /// The answer without metadata.
     Plain,
-    /// And what it took.
+    /// The answer with short metadata.
     Metadata,
-    /// And everything that is known.
+    /// The answer with all metadata.
     Full,
 }
 
-/// A store as the options name it; what was not given is empty.
+/// A store as the options name it; an option that was not given is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct NamedStore {
     pub backend: String,
@@ -112,20 +112,20 @@ pub(super) struct NamedStore {
 }
 
 impl NamedStore {
-    /// Whether any of its options was given.
+    /// Reports whether any of its options was given.
     pub fn is_named(&self) -> bool {
         [&self.backend, &self.dsn, &self.db]
             .iter()
             .any(|option| !option.is_empty())
     }
 
-    /// Whether what it is given is there when the program is started again.
+    /// Reports whether the store still has its data after the program exits.
     pub fn outlasts_the_program(&self) -> bool {
         self.is_named() && !["disabled", "memory"].contains(&self.backend.as_str())
     }
 }
 
-/// What the options every command has say.
+/// The values of the options that every command has.
 pub(super) struct Options {
     pub mode: Mode,
     pub asking: Asking,
@@ -135,7 +135,7 @@ pub(super) struct Options {
     pub model: Option<String>,
     pub session_id: Option<String>,
     pub resume: bool,
-    /// A chat is lines, on any terminal.
+    /// The chat prints lines instead of a screen, on any terminal.
     pub plain: bool,
     pub turns: NamedStore,
     pub timeline: NamedStore,
@@ -143,7 +143,7 @@ pub(super) struct Options {
     pub images: Vec<String>,
     /// The built-in tools the model may call.
     pub tools: Vec<String>,
-    /// The clips whose commands it may call, too.
+    /// The clips whose commands the model may call as well.
     pub clips: ClipFlags,
     pub detail: Detail,
 }

@@ -1,4 +1,4 @@
-//! `help`: pages that come with repositories, and the pages of commands.
+//! `help`: the pages of repositories and of commands.
 
 use std::process::ExitCode;
 
@@ -46,7 +46,7 @@ pub(super) fn help(program: Program, words: &[String]) -> Result<ExitCode, Failu
     }
 }
 
-/// What a command shows of the pages that belong to it.
+/// Returns the list of pages that a command's help shows.
 pub(super) fn related(pages: &[&HelpPage]) -> String {
     match pages.is_empty() {
         true => String::new(),
@@ -54,7 +54,7 @@ pub(super) fn related(pages: &[&HelpPage]) -> String {
     }
 }
 
-/// The program's own verbs.
+/// Returns the help of one of the program's own verbs.
 fn verb(words: &[String]) -> Option<&'static str> {
     let [word] = words else { return None };
     Some(match word.as_str() {

@@ -1,4 +1,5 @@
-//! Whether to go on in the chat, asked on the terminal wherever standard input and output lead.
+//! The question whether to continue in the chat, asked on the terminal even if standard input and output are
+//! redirected.
 #![allow(unsafe_code)]
 
 use std::fs::{File, OpenOptions};
@@ -9,19 +10,18 @@ use tokio::runtime::Runtime;
 
 use crate::signals::Ending;
 
-/// What is asked.
 const QUESTION: &str = "continue in chat? [y/n] ";
 
-/// What somebody wants.
+/// The user's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wish {
     GoOn,
     End,
-    /// A signal came instead; its exit code.
+    /// A signal arrived instead; holds the exit code.
     Signal(u8),
 }
 
-/// Asks, unless there is no terminal of ours to ask on.
+/// Asks the user; returns `End` if pinion has no terminal in the foreground.
 pub(super) fn ask(runtime: &Runtime, ending: &mut Ending) -> Wish {
     let Ok(Some(terminal)) = own_terminal() else {
         return Wish::End;
@@ -38,15 +38,16 @@ pub(super) fn ask(runtime: &Runtime, ending: &mut Ending) -> Wish {
     })
 }
 
-/// The terminal, if it is ours: whoever runs in the background and reads from it would be stopped.
+/// Returns the terminal if pinion's process group is in its foreground: a background process that reads from it would
+/// be stopped.
 fn own_terminal() -> io::Result<Option<File>> {
     let terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
-    // SAFETY: plain questions about our own process and an open descriptor.
+    // SAFETY: both calls only query pinion's own process and an open descriptor.
     let is_ours = unsafe { libc::tcgetpgrp(terminal.as_raw_fd()) == libc::getpgrp() };
     Ok(is_ours.then_some(terminal))
 }
 
-/// Asks until there is an answer. Nothing means yes; the end of input means no.
+/// Asks until there is a valid answer. An empty line means yes; the end of input means no.
 fn put(input: &mut impl BufRead, output: &mut impl Write) -> io::Result<Wish> {
     loop {
         output.write_all(QUESTION.as_bytes())?;

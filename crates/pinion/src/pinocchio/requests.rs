@@ -1,7 +1,7 @@
 //! Requests on standard input, one conversation: `--stdin-rpc`.
 //!
-//! A request that must wait for the active run (a snapshot, the shutdown) is put off, and so is all that follows it;
-//! only a cancel is never put off, because it may be what the others wait for.
+//! A request that must wait for the active run (a snapshot, the shutdown) is put off, and so is every request after
+//! it; only a cancel is never put off, because the others may wait for it.
 
 use std::collections::VecDeque;
 
@@ -19,16 +19,16 @@ use super::End;
 use super::conversation::Conversation;
 use super::running::Runner;
 
-/// Requests that may be put off before no more are read.
+/// The largest number of requests that are put off; at this number pinion stops reading more.
 const PUT_OFF: usize = 256;
 
-/// Serves requests until there are no more.
+/// Serves requests until the input ends.
 pub(super) struct Requests<'a> {
     binding: Binding,
     queue: Queue<Out>,
-    /// The engine, or why there is none.
+    /// The engine, or the reason why there is none.
     runner: &'a Result<Runner, String>,
-    /// The conversation, while nothing is asked in it.
+    /// The conversation, while no run uses it.
     idle: Option<Conversation>,
     active: Option<Active<'a>>,
     put_off: VecDeque<Request>,
@@ -40,7 +40,7 @@ struct Active<'a> {
     run: BoxFuture<'a, (Conversation, RunEnd)>,
 }
 
-/// Whether there is more to serve.
+/// The result of one request: serve more, or end.
 #[derive(Debug, PartialEq, Eq)]
 enum More {
     Yes,
@@ -64,7 +64,7 @@ impl<'a> Requests<'a> {
         }
     }
 
-    /// Serves lines until they end, a client asks for the end, or `interrupted` says so.
+    /// Serves lines until the input ends, a client requests the shutdown, or `interrupted` completes.
     pub async fn serve(
         mut self,
         mut lines: mpsc::Receiver<Input>,
@@ -112,7 +112,7 @@ impl<'a> Requests<'a> {
         }
     }
 
-    /// Serves what was put off, until something must wait again.
+    /// Serves the requests that were put off, until one must wait again.
     fn catch_up(&mut self) -> More {
         while self.active.is_none() {
             let Some(request) = self.put_off.pop_front() else {
@@ -198,14 +198,14 @@ impl<'a> Requests<'a> {
             (conversation, end)
         };
         let mut run: BoxFuture<'a, _> = Box::pin(run);
-        // What begins a run is told before anything is that follows its acceptance, such as the answer to a cancel.
+        // The run's first frames must precede the answer to anything after its acceptance, such as a cancel.
         match run.as_mut().now_or_never() {
             None => self.active = Some(Active { stop, run }),
             Some((conversation, _)) => self.idle = Some(conversation),
         }
     }
 
-    /// Nothing more is asked: what goes on is finished, what was put off is served.
+    /// Finishes the active run and serves the requests that were put off, after the input has ended.
     async fn drain(mut self, interrupted: impl Future<Output = End>) -> End {
         tokio::pin!(interrupted);
         while self.active.is_some() {
@@ -223,7 +223,7 @@ impl<'a> Requests<'a> {
         End::Done
     }
 
-    /// A line is too long: nothing after it can be trusted to be a line.
+    /// Ends after a line that is too long: the bytes after it cannot be trusted to start a new line.
     async fn cut_off(mut self, interrupted: impl Future<Output = End>) -> End {
         let address = self.binding.default_address();
         let queue = self.queue.clone();
@@ -248,7 +248,7 @@ impl<'a> Requests<'a> {
         End::Failed
     }
 
-    /// Stops what goes on; what was put off is told that it will not be served.
+    /// Stops the active run and refuses the requests that were put off.
     async fn stop(mut self, end: End) -> End {
         if let Some(active) = self.active.take() {
             active.stop.cancel();
@@ -278,7 +278,7 @@ impl<'a> Requests<'a> {
     }
 }
 
-/// Waits for the end of the active run; for ever if there is none.
+/// Waits for the end of the active run; never completes if there is none.
 async fn ended(active: &mut Option<Active<'_>>) -> (Conversation, RunEnd) {
     match active {
         Some(active) => active.run.as_mut().await,

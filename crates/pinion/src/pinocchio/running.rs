@@ -1,4 +1,4 @@
-//! One run: the engine asked once, on what was said before.
+//! One run: an engine that answers one prompt after the messages before it.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 
 use super::models::OneModel;
 
-/// What every run of a process has in common.
+/// The parts that every run of a process shares.
 pub(super) struct Runner {
     /// The name of the command's file, for errors.
     pub command: String,
@@ -24,7 +24,7 @@ pub(super) struct Runner {
     pub thinking_level: ThinkingLevel,
     /// The built-in tools the model may call.
     pub tools: Vec<String>,
-    /// Commands of clips.
+    /// The commands of clips, as tools.
     pub clips: Vec<Arc<dyn Tool>>,
     pub shell: ToolSettings,
     pub settings: EngineSettings,
@@ -32,7 +32,7 @@ pub(super) struct Runner {
     pub mask: Mask,
 }
 
-/// What was said before.
+/// The system prompt and the messages before a run.
 #[derive(Debug, Default)]
 pub(super) struct Past {
     pub system_prompt: Option<String>,
@@ -40,7 +40,7 @@ pub(super) struct Past {
 }
 
 impl Runner {
-    /// Starts the engine; nothing is asked yet.
+    /// Starts the engine without a prompt.
     pub fn start(
         &self,
         past: Past,
@@ -83,7 +83,7 @@ impl Runner {
             hooks: None,
             gate: None,
         };
-        // It ends by itself when nobody can reach it any more.
+        // The engine ends by itself when the last handle to it is dropped.
         let (session, _task) = Session::spawn(config);
         Ok(Running {
             session,
@@ -93,21 +93,21 @@ impl Runner {
     }
 }
 
-/// An engine at work.
+/// An engine that runs.
 pub(super) struct Running {
     session: Handle,
     when_settled: oneshot::Receiver<()>,
-    /// How many messages there were before.
+    /// The number of messages before the run.
     before: usize,
 }
 
 impl Running {
-    /// How to reach the engine, to stop it.
+    /// Returns a handle to the engine, to stop it.
     pub fn session(&self) -> Handle {
         self.session.clone()
     }
 
-    /// Asks; the error says why it was refused.
+    /// Sends a prompt; the error is the reason why the engine refused it.
     pub async fn ask(&self, text: String, images: Vec<Block>) -> Result<(), String> {
         let prompt = Prompt {
             images,
@@ -119,11 +119,11 @@ impl Running {
         }
     }
 
-    /// Asks without saying anything; the error says why it was refused.
+    /// Asks the model without a new prompt; the error is the reason why the engine refused it.
     pub async fn go_on(&self) -> Result<(), String> {
         let message = CustomMessage {
             custom_type: "go-on".to_owned(),
-            // Nothing: no model is told of it.
+            // Empty, so that the model receives nothing of it.
             content: Content::Blocks(Vec::new()),
             display: false,
             details: None,
@@ -135,9 +135,9 @@ impl Running {
         }
     }
 
-    /// Waits until nothing more happens; what was said since the engine was started.
+    /// Waits until the run has settled; returns the messages since the engine was started.
     pub async fn finish(self) -> Vec<Arc<Message>> {
-        // The engine that is gone has settled too.
+        // An engine that is gone has settled too.
         let _ = self.when_settled.await;
         match ask(&self.session, Command::GetMessages).await {
             Ok(Answer::Messages(messages)) => messages.into_iter().skip(self.before).collect(),
@@ -146,14 +146,14 @@ impl Running {
     }
 }
 
-/// Asks an engine; its one answer.
+/// Sends a command to an engine and returns its one answer.
 pub(super) async fn ask(
     session: &Handle,
     command: Command,
 ) -> Result<Answer, pinion_agent::EngineError> {
     let (sender, answer) = oneshot::channel();
     let reply = Reply::new(move |result| {
-        // Nobody else waits for it.
+        // Fails only if the caller no longer waits.
         let _ = sender.send(result);
     });
     session.send(command, reply).await;
@@ -162,7 +162,7 @@ pub(super) async fn ask(
         .unwrap_or(Err(pinion_agent::EngineError::Dropped))
 }
 
-/// Hears that nothing more happens.
+/// Reports that the run has settled.
 struct Settling(Mutex<Option<oneshot::Sender<()>>>);
 
 impl Listener for Settling {
@@ -170,21 +170,21 @@ impl Listener for Settling {
         if let Event::Settled { .. } = event {
             let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(waiting) = waiting.take() {
-                // Who waited may have been ended by a signal.
+                // A signal may have ended the receiver.
                 let _ = waiting.send(());
             }
         }
     }
 }
 
-/// A command changes nothing for the next one.
+/// Stores no preferences: a command changes nothing for the next one.
 struct Forgetful;
 
 impl Preferences for Forgetful {
     fn remember(&self, _changes: Vec<(&'static str, Option<Value>)>) {}
 }
 
-/// A prompt is what the command file made it.
+/// Expands nothing: a prompt is what the command file made it.
 struct Verbatim;
 
 impl Expander for Verbatim {

@@ -1,6 +1,6 @@
-//! A run for people and scripts: the answer as it comes, or every event as JSON or YAML. Frames are made only where
-//! something keeps them: a file that was asked for, or a timeline. Somebody who reads it on a terminal may go on in
-//! the chat.
+//! A run for people and scripts: the answer as it arrives, or every event as JSON or YAML. Frames are made only for a
+//! store: the file of `--debug-events-jsonl`, or a timeline. A user who reads the answer on a terminal may continue
+//! in the chat.
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -21,7 +21,7 @@ use crate::modes::last_words;
 use crate::signals::Ending;
 use crate::{reader, runtime};
 
-/// Runs a command once and prints what it says.
+/// Runs a command once and prints the answer or the events.
 pub(super) fn run(mut job: Job, output: Output) -> Result<ExitCode, Failure> {
     let failed = |error: String| Failure::failed(format!("Error: {error}"));
     let mut stores = job.open_stores().map_err(failed)?;
@@ -50,7 +50,7 @@ pub(super) fn run(mut job: Job, output: Output) -> Result<ExitCode, Failure> {
     };
     let turn = job.first_turn(stores.resumed.take());
     let screen = Queue::new(Coalesce::Never);
-    // Frames in a file are for looking at closely; then only the answer is printed.
+    // Frames in a file are for debugging; then pinion prints only the answer.
     let shows_answer = job.options.debug_events.is_some();
     let mut queues = vec![screen.clone()];
     if shows_answer {
@@ -146,7 +146,7 @@ fn printer(output: Output, detail: Detail) -> TextPrinter {
     TextPrinter::new(format, metadata)
 }
 
-/// What the model said last.
+/// Returns the model's text since the last prompt.
 fn answer_text(turn: &Turn) -> String {
     let since_prompt = turn.blocks.iter().rev();
     let since_prompt = since_prompt.take_while(|block| block.kind != BlockKind::User);

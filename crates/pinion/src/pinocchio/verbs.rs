@@ -1,4 +1,4 @@
-//! What can be asked of commands: run a file, run one of a repository, list them.
+//! The commands of `run-command` and `commands`: run a file, run a command of a repository, list repositories.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -19,7 +19,6 @@ use crate::failure::Failure;
 use crate::help::Topic;
 use crate::program::Program;
 
-/// What is asked.
 #[derive(Debug)]
 pub(crate) enum Verb {
     /// Run the command in a file.
@@ -32,11 +31,11 @@ pub(crate) enum Verb {
     Help(Vec<String>),
 }
 
-/// Does what is asked. Whatever fails before anything runs has exit code 1, as it always had there.
+/// Runs a verb. A failure before anything runs has exit code 1, as in Pinocchio.
 pub(crate) fn run(program: Program, verb: Verb) -> Result<ExitCode, Failure> {
     let done = match verb {
         Verb::RunCommand(arguments) => run_file(program, &arguments),
-        // A wrong command line of ours has our exit code; running a command has Pinocchio's.
+        // A wrong command line of pinion's own has pinion's exit code; running a command has Pinocchio's.
         Verb::Commands(arguments) if program == Program::Pinion && !runs(&arguments) => {
             return commands(program, &arguments);
         }
@@ -81,7 +80,7 @@ fn run_named(program: Program, words: &[String]) -> Result<ExitCode, Failure> {
     }
 }
 
-/// No command has these words: what there is instead.
+/// The error for words that name no command, with the commands that exist instead.
 fn unknown(repository: &Repository, words: &[String]) -> Failure {
     let below = repository.below(words);
     let shown = words.join(" ");
@@ -161,7 +160,7 @@ fn execute(
 
 const VERBS: [&str; 3] = ["list", "run", "help"];
 
-/// Whether the arguments of `commands` run one.
+/// Reports whether the arguments of `commands` run one.
 fn runs(arguments: &[String]) -> bool {
     arguments.first().is_some_and(|word| word == "run")
 }

@@ -1,4 +1,4 @@
-//! Where words for people go while a command runs: standard error, unless the options name another place.
+//! The destination of messages while a command runs: standard error, unless the options name another one.
 #![allow(unsafe_code)]
 
 use std::fs::OpenOptions;
@@ -8,12 +8,12 @@ use pinion_commands::BuiltInValues;
 
 use crate::failure::Failure;
 
-/// Words go elsewhere as long as it lives; what the program says at its very end is on standard error again.
+/// Redirects standard error as long as it lives; the program's last messages go to the original one again.
 pub(super) struct Elsewhere {
     stderr: OwnedFd,
 }
 
-/// Sends words where the options say.
+/// Redirects standard error as the options request.
 pub(super) fn as_asked(values: &BuiltInValues) -> Result<Option<Elsewhere>, Failure> {
     let mut options = OpenOptions::new();
     options.append(true);
@@ -35,13 +35,13 @@ pub(super) fn as_asked(values: &BuiltInValues) -> Result<Option<Elsewhere>, Fail
 
 impl Drop for Elsewhere {
     fn drop(&mut self) {
-        // Words that cannot come back stay where they are.
+        // If restoring fails, the messages stay redirected.
         let _ = point_stderr_at(&self.stderr);
     }
 }
 
 fn point_stderr_at(target: &impl AsRawFd) -> std::io::Result<()> {
-    // SAFETY: both descriptors are open; descriptor 2 belongs to nobody's `OwnedFd`.
+    // SAFETY: both descriptors are open; no `OwnedFd` owns descriptor 2.
     match unsafe { libc::dup2(target.as_raw_fd(), 2) } {
         -1 => Err(std::io::Error::last_os_error()),
         _ => Ok(()),

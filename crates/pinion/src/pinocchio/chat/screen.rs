@@ -1,4 +1,4 @@
-//! What the chat is shown of each run, and all it was shown so far.
+//! The events of each run for the chat, and all messages so far.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,28 +10,29 @@ use pinion_message::{
 use pinion_pinocchio::RunEnd;
 use pinion_tui::{Feed, Incoming};
 
-/// Takes the events of runs to the chat.
+/// Sends the events of runs to the chat.
 ///
-/// A run has settled for the chat when its turn is kept, and not before; that its engine has is therefore not passed on.
+/// For the chat a run has settled only when its turn is stored; the engine's own `Settled` is therefore not passed
+/// on.
 pub(super) struct Screen {
     feed: Feed,
-    /// Who answers.
+    /// The model that answers.
     model: Arc<Model>,
     seen: Mutex<Seen>,
 }
 
 #[derive(Default)]
 struct Seen {
-    /// All that was said, for a chat that draws it anew.
+    /// All messages, for a chat that draws them again.
     messages: Vec<Arc<Message>>,
-    /// Whether the prompt of the run is among them.
+    /// The prompt of the run is among them.
     has_prompt: bool,
-    /// How the run failed, as far as it was shown.
+    /// The failure of the run, as far as it was shown.
     failure: Option<String>,
 }
 
 impl Screen {
-    /// A screen on which there are `messages` already.
+    /// Makes a screen that already shows `messages`.
     pub fn new(feed: Feed, model: Arc<Model>, messages: Vec<Message>) -> Self {
         Self {
             feed,
@@ -43,7 +44,6 @@ impl Screen {
         }
     }
 
-    /// All that was said.
     pub fn messages(&self) -> Vec<Arc<Message>> {
         self.seen().messages.clone()
     }
@@ -52,14 +52,15 @@ impl Screen {
         &self.model
     }
 
-    /// A run begins.
+    /// Resets the state at the start of a run.
     pub fn begin(&self) {
         let mut seen = self.seen();
         seen.has_prompt = false;
         seen.failure = None;
     }
 
-    /// A run is over and kept. What the engine did not tell of it is told now: it may never have been reached.
+    /// Ends a run whose turn is stored. It adds the prompt and the failure if the engine did not send them, because
+    /// the run may have failed before it reached the engine.
     pub fn end(&self, prompt: Vec<Block>, end: &RunEnd) {
         let (has_prompt, failure) = {
             let seen = self.seen();
@@ -84,7 +85,7 @@ impl Screen {
         self.tell(&Event::MessageEnd(message));
     }
 
-    /// An answer that says nothing but why it failed.
+    /// Makes an answer that holds only the reason of the failure.
     fn failed(&self, words: &str) -> AssistantMessage {
         AssistantMessage {
             content: Vec::new(),
@@ -128,7 +129,7 @@ impl Seen {
                 during,
                 error,
             } if source == "engine" && during == "run" => self.failure = Some(error.clone()),
-            // What is asked again is answered anew.
+            // A retry replaces the failed answer.
             Event::RetryStart { .. } => {
                 let last = self.messages.last().and_then(|last| last.as_assistant());
                 if last.is_some_and(|answer| answer.stop_reason == StopReason::Error) {

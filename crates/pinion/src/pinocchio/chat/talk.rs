@@ -1,4 +1,4 @@
-//! A chat's conversation: prompts, one at a time, each a turn on those before.
+//! A chat's conversation: prompts, one at a time, each a turn after those before.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use super::screen::Screen;
 use crate::pinocchio::conversation::Conversation;
 use crate::pinocchio::running::Runner;
 
-/// How many commands of the chat may wait.
+/// The largest number of commands of the chat that may wait.
 const INBOX: usize = 256;
 
 type Order = (Command, Reply);
 
-/// The conversation as the chat reaches it. Dropping it ends the conversation.
+/// The chat's connection to the conversation. Dropping it ends the conversation.
 pub(super) struct Line {
     inbox: mpsc::Sender<Order>,
 }
@@ -29,7 +29,7 @@ pub(super) struct Line {
 /// The other end of a [`Line`].
 pub(super) struct Orders(mpsc::Receiver<Order>);
 
-/// A line and its other end.
+/// Makes a line and its other end.
 pub(super) fn line() -> (Line, Orders) {
     let (inbox, orders) = mpsc::channel(INBOX);
     (Line { inbox }, Orders(orders))
@@ -37,11 +37,11 @@ pub(super) fn line() -> (Line, Orders) {
 
 impl Host for Line {
     fn send(&self, command: Command, reply: Reply) {
-        // A reply that nobody takes answers by itself.
+        // A reply that is dropped answers by itself.
         let _ = self.inbox.try_send((command, reply));
     }
 
-    /// Nobody asks anything in such a chat.
+    /// Ignores the response: no extension asks anything in such a chat.
     fn answer(&self, _id: &str, _response: Map<String, Value>) {}
 
     fn sessions(
@@ -56,17 +56,17 @@ impl Host for Line {
     }
 }
 
-/// A conversation somebody talks in.
+/// The conversation behind a chat.
 pub(super) struct Talk<'a> {
     runner: &'a Runner,
     screen: Arc<Screen>,
-    /// The conversation, while nothing is asked in it.
+    /// The conversation, while no run uses it.
     idle: Option<Conversation>,
     active: Option<Active<'a>>,
     session_id: Text,
-    /// Who waits for the run to be over.
+    /// The replies that wait for the end of the run.
     waiting: Vec<Reply>,
-    /// How the last run ended.
+    /// The end of the last run.
     last: Option<RunEnd>,
 }
 
@@ -91,7 +91,7 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// Answers until nobody can ask any more; what goes on then is stopped. How the last run ended.
+    /// Answers commands until the line is dropped, then stops the active run. Returns the end of the last run.
     pub async fn live(mut self, mut orders: Orders) -> Option<RunEnd> {
         loop {
             tokio::select! {
@@ -110,7 +110,7 @@ impl<'a> Talk<'a> {
         self.last
     }
 
-    /// A run is over, and what it told is kept.
+    /// Ends a run whose turn is stored.
     fn settle(&mut self, conversation: Conversation, end: RunEnd) {
         self.idle = Some(conversation);
         let active = self.active.take();
@@ -174,7 +174,7 @@ impl<'a> Talk<'a> {
         reply.send(Ok(Answer::Taken(Disposition::Started)));
     }
 
-    /// What can be answered at once.
+    /// Answers the commands that need no run.
     fn view(&self, command: &Command) -> Result<Answer, EngineError> {
         Ok(match command {
             Command::GetMessages => Answer::Messages(self.screen.messages()),
@@ -238,7 +238,7 @@ const ONE_AT_A_TIME: &str =
     "One prompt at a time: the last one is still being answered. Wait, or stop it with Esc.";
 const ONE_CONVERSATION: &str = "The chat of a command is one conversation without branches. Start the command again with another --session-id, or with --resume to go on.";
 
-/// Why such a chat cannot do this.
+/// Returns the reason why such a chat cannot run a command.
 fn not_here(command: &Command) -> &'static str {
     match command {
         Command::Queue { .. } | Command::CustomPrompt { .. } => ONE_AT_A_TIME,
@@ -275,7 +275,7 @@ fn refused(words: &str) -> EngineError {
     EngineError::Unsupported(words.to_owned())
 }
 
-/// Waits for the end of the active run; for ever if there is none.
+/// Waits for the end of the active run; never completes if there is none.
 async fn ended(active: &mut Option<Active<'_>>) -> (Conversation, RunEnd) {
     match active {
         Some(active) => active.run.as_mut().await,

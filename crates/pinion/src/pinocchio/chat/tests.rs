@@ -1,4 +1,4 @@
-//! Conversations without a screen: what a chat asks, what it is told, and what is kept of it.
+//! Conversations without a screen: the chat's commands, the events it receives, and the stored turns and frames.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ impl Home {
         self.0.path().join(name)
     }
 
-    /// The command in session `s`, keeping turns and timeline, with more options.
+    /// Makes the command in session `s`, with stores of turns and timeline, and more options.
     fn job(&self, more: &[&str]) -> Job {
         let (turns, timeline) = (self.path("turns.db"), self.path("timeline.db"));
         let kept = ["--session-id", "s", "--turns-db", turns.to_str().unwrap()];
@@ -76,7 +76,7 @@ impl Home {
         .unwrap()
     }
 
-    /// How often a turn of this phase was kept, and what the last one says.
+    /// Returns the number of stored turns of this phase, and the texts of the last one.
     fn kept(&self, phase: &str) -> (usize, Vec<String>) {
         let mut turns = self.turns();
         let query = pinion_history::TurnQuery {
@@ -97,11 +97,11 @@ impl Home {
     }
 }
 
-/// Somebody at the chat.
+/// A user of the chat.
 struct Person {
     host: Arc<dyn Host>,
     reader: FeedReader,
-    /// What was told and not looked at.
+    /// The received items that the test has not looked at.
     told: Mutex<Vec<Incoming>>,
 }
 
@@ -121,7 +121,7 @@ impl Person {
         );
     }
 
-    /// Waits until an event is told; all events up to it.
+    /// Waits for an event; returns all events up to it.
     async fn until(&self, wanted: impl Fn(&Event) -> bool) -> Vec<Event> {
         let mut events = Vec::new();
         loop {
@@ -147,13 +147,13 @@ impl Person {
             .await
     }
 
-    /// Says something and waits for the end; the last words of the model.
+    /// Sends a prompt and waits for the end; returns the events of the run.
     async fn say(&self, text: &str) -> Vec<Event> {
         self.start(text).await;
         self.settled().await
     }
 
-    /// What is on the screen, in a few words.
+    /// Returns an outline of the messages on the screen.
     async fn screen(&self) -> Vec<String> {
         match self.ask(Command::GetMessages).await {
             Ok(Answer::Messages(messages)) => messages.iter().map(|it| outline(it)).collect(),
@@ -181,7 +181,7 @@ fn outline(message: &Message) -> String {
     }
 }
 
-/// Lets somebody talk in the chat of a command.
+/// Runs a conversation in the chat of a command.
 fn chat<F: Future<Output = ()>>(mut job: Job, talk: impl FnOnce(Arc<Person>) -> F) -> End {
     let stage = set(&mut job).unwrap();
     let (_runtime, talked) = stage.play(&job, |host, _feed, reader| {
@@ -235,7 +235,7 @@ fn a_conversation_is_kept_turn_by_turn_and_resumed() {
     let events = home.timeline().events("s", 0, 1000).unwrap();
     assert!(events.len() > 10);
 
-    // With both databases, the screen and the model know all of it.
+    // With both databases, the screen and the model have all of it.
     chat(home.job(&["--resume"]), async |person| {
         assert_eq!(person.screen().await.len(), 4);
         person.say(&says("Three.")).await;
@@ -248,7 +248,7 @@ fn a_conversation_is_kept_turn_by_turn_and_resumed() {
     let ordinals = home.timeline().events("s", 0, 1000).unwrap();
     assert_eq!(ordinals.last().unwrap().ordinal, ordinals.len() as u64);
 
-    // Without --resume, the old is shown and the model begins afresh.
+    // Without --resume, the screen shows the old messages and the model starts without them.
     chat(home.job(&[]), async |person| {
         assert_eq!(person.screen().await.len(), 6);
         person.say(&says("Fresh.")).await;
@@ -287,7 +287,7 @@ fn a_stopped_prompt_stays_in_the_context_and_is_not_kept() {
                 .contains("One prompt at a time")
         );
         assert!(matches!(person.ask(Command::Abort).await, Ok(Answer::Done)));
-        // The answer to an abort comes when all is over.
+        // The answer to an abort arrives when the run is over.
         assert!(!person.state().await.is_streaming);
         let events = person.settled().await;
         assert!(matches!(
@@ -333,7 +333,7 @@ fn the_failure_of_the_last_run_is_that_of_the_program() {
         frames[0]["hello"]["capabilities"],
         json!(["ui-events", "snapshot", "done", "debug-log"])
     );
-    // The next one knows what was said, answered or not; and what went well last is what counts.
+    // The next chat has the messages, answered or not; the last run decides how the chat ends.
     let end = chat(home.job(&["--resume"]), async |person| {
         person.say(&fails).await;
         person.say(&says("Well.")).await;
@@ -491,7 +491,7 @@ fn after_a_run_without_it_the_chat_shows_that_run() {
             "assistant: Two."
         ]
     );
-    // What was seen before is in the timeline, and may be more than the model was told.
+    // The timeline holds what the user saw, which may be more than the model received.
     let seen = vec![Message::User(pinion_message::UserMessage::now(vec![
         Block::text("seen"),
     ]))];
@@ -509,7 +509,7 @@ fn frames(file: &str) -> Vec<Value> {
         .collect()
 }
 
-/// What a frame is, unless it is an event.
+/// Returns the kind of a frame, unless it is an event.
 fn kind(frame: &Value) -> Option<&'static str> {
     let kinds = ["hello", "snapshot", "error", "done"];
     kinds.into_iter().find(|kind| !frame[kind].is_null())
