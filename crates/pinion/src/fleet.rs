@@ -1,4 +1,5 @@
-//! `fleet`: many child agents, one report. Plans and runs are the crate's; here are words, signals and the terminal.
+//! `fleet`: many child agents, one report. The fleet crate has plans and runs; this module has the command line,
+//! signals and the terminal.
 
 mod arguments;
 mod brief;
@@ -36,7 +37,7 @@ use crate::modes::last_words;
 use crate::signals::Ending;
 use crate::{descriptors, reader, runtime};
 
-/// What `fleet --help` says.
+/// The text of `fleet --help`.
 pub(crate) const HELP: &str = "\
 Many child agents, one report: runs the children of a plan side by side, tries again, fails back to other models, keeps to
 time and money, and always ends with a report. Children are pinion, or any agent that prints lines of JSON.
@@ -66,7 +67,7 @@ Examples:
   pinion fleet show last --json | jq .totalCostMicros
 ";
 
-/// What `run --help` says.
+/// The text of `run --help`.
 pub(crate) const RUN_HELP: &str = "\
 One conversation, printed in the lines of `opencode run --format json`: step_start, text, tool_use, step_finish, error.
 
@@ -130,12 +131,12 @@ fn clean(which: &Which) -> Result<ExitCode, Failure> {
     runs::clean(&root(&Dirs::from_env()?), which)
 }
 
-/// Where runs are kept that do not say otherwise.
+/// Returns the directory of runs that name no other.
 fn root(dirs: &Dirs) -> PathBuf {
     dirs.agent_dir.join("fleet")
 }
 
-/// What a run is called on the command line: its id, or where it is if that is elsewhere.
+/// Returns the name of a run for the command line: its id, or its path if it is outside `root`.
 fn name(root: &Path, directory: &RunDir) -> String {
     match directory.path().parent() == Some(root) {
         true => directory.id(),
@@ -143,7 +144,7 @@ fn name(root: &Path, directory: &RunDir) -> String {
     }
 }
 
-/// Whether a run has its breakers in common with others. What a hub starts is told where the hub is.
+/// Reports whether a run shares its breakers with others. A hub sets its address in the environment of its children.
 fn shares(sharing: Sharing) -> bool {
     match sharing {
         Sharing::Always => true,
@@ -166,7 +167,7 @@ fn read(path: &Path, host: &ProgramHost) -> Result<Plan, Failure> {
     })
 }
 
-/// Whether a run begins or goes on.
+/// The kind of start: a new run or a resumed one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum How {
     New,
@@ -251,7 +252,7 @@ fn execute(
             tokio::select! {
                 report = &mut run => break report,
                 _ = ending.signalled() => {
-                    // A second signal does not wait for children to end by themselves.
+                    // A second signal kills the children instead of waiting for them.
                     if stop.reason().is_some() {
                         let _ = tokio::task::spawn_blocking(pinion_process::kill_all).await;
                     }
@@ -278,7 +279,7 @@ fn execute(
     }
     if let Some((queue, writer)) = tape {
         queue.close();
-        // A reader that is gone has heard all it wanted.
+        // A reader that is gone needs no more output.
         let _ = last_words(&runtime, &mut ending, writer);
     }
     runtime.shutdown_background();
@@ -291,12 +292,12 @@ fn execute(
     conclude(arguments, &report, &run, &mut stdout)
 }
 
-/// Whether standard error is a terminal on which a picture can be drawn over the last one.
+/// Reports whether standard error is a terminal on which the table can be redrawn.
 fn can_draw() -> bool {
     io::stderr().is_terminal() && !ink::is_dumb()
 }
 
-/// Whether the report is for somebody at a terminal, who has no use for the Markdown of a merge request.
+/// Reports whether the report goes to a user at a terminal, who has no use for the Markdown of a merge request.
 fn in_short(arguments: &Arguments, stdout: &File) -> bool {
     arguments.printed == Printed::Report && stdout.is_terminal()
 }
@@ -311,7 +312,7 @@ fn conclude(
     let text = match arguments.printed {
         Printed::Report if short => {
             let (_, columns) = ink::size(&*stdout);
-            // What a key has left on the line is written over.
+            // Overwrites the echo of a key on the line.
             format!(
                 "\r{}",
                 brief::print(report, run, columns, Palette::from_env())

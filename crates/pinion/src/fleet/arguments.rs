@@ -8,7 +8,7 @@ use super::{HELP, check, clean, list, resume, show, start};
 use crate::failure::Failure;
 use crate::verb::{ALL_FLAGS, Flag, Group, Line, Verb};
 
-/// Runs are kept for this long unless told otherwise.
+/// The age from which `fleet clean` deletes runs unless the command line names another.
 const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 
 const OUTPUT: Flag = Flag::valued("--output");
@@ -58,7 +58,6 @@ const CLEAN: Verb = verb(
     |line| clean(&Which::read(line)?),
 );
 
-/// The commands after `fleet`.
 pub(crate) const GROUP: Group = Group {
     name: "fleet",
     help: HELP,
@@ -66,7 +65,7 @@ pub(crate) const GROUP: Group = Group {
     otherwise: None,
 };
 
-/// Flags of a run.
+/// The flags of `fleet run` and `fleet resume`.
 #[derive(Debug)]
 pub(super) struct Arguments {
     pub printed: Printed,
@@ -74,14 +73,14 @@ pub(super) struct Arguments {
     pub quiet: bool,
 }
 
-/// Which runs are deleted.
+/// The runs to delete.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Which {
     Named(Vec<String>),
     OlderThan(Duration),
 }
 
-/// What goes to standard output.
+/// The content of standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Printed {
     Report,
@@ -123,7 +122,7 @@ impl Which {
     }
 }
 
-/// `30d`, `12h`, `10m`.
+/// Parses an age such as `30d`, `12h` or `10m`.
 fn age(line: &Line, text: &str) -> Result<Duration, Failure> {
     let unit = match text.chars().last() {
         Some('d') => 24 * 3600,

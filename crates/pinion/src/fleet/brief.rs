@@ -1,4 +1,5 @@
-//! The report in short, for somebody at a terminal: how it ended, one row per child, what it took, where the rest is.
+//! The short report for a user at a terminal: the result, one row per child, time and money, and the path of the full
+//! report.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,25 +10,24 @@ use pinion_tui::one_line;
 use super::ink::{Ink, Line, Palette, paint};
 use super::layout::{self, Shown, count, money, time};
 
-/// Children that have a row.
+/// The largest number of children with a row.
 const MAX_ROWS: usize = 40;
-/// Children of which it is said why they failed.
+/// The largest number of failed children whose message is shown.
 const MAX_MESSAGES: usize = 10;
-/// More of such a message is left to the report.
+/// The largest length of such a message in bytes; the full report has the rest.
 const MAX_MESSAGE: usize = 500;
 
-/// What a report does not say of its run.
+/// Facts about a run that its report does not contain.
 #[derive(Debug)]
 pub(super) struct Run<'a> {
-    /// Its directory.
     pub directory: &'a Path,
-    /// What `resume` finds it by.
+    /// The name by which `resume` finds it.
     pub name: String,
-    /// How long it took, this time.
+    /// The time that this start of the run took.
     pub took: Duration,
 }
 
-/// What is printed at the end on a terminal with this many columns.
+/// Returns the text for the end of a run on a terminal with this many columns.
 pub(super) fn print(report: &Report, run: &Run<'_>, columns: usize, palette: Palette) -> String {
     let ink = match report.exit_code {
         Some(0) => Ink::Good,
@@ -41,7 +41,7 @@ pub(super) fn print(report: &Report, run: &Run<'_>, columns: usize, palette: Pal
     let mut children: Vec<&ChildReport> = report.children.iter().chain(&report.judge).collect();
     let count_of_all = children.len();
     if count_of_all > MAX_ROWS {
-        // Those somebody has to look at come first.
+        // Failed children come first, because the user has to look at them.
         children.sort_by_key(|child| child.status != ChildStatus::Failed);
         children.truncate(MAX_ROWS);
     }
@@ -58,7 +58,7 @@ pub(super) fn print(report: &Report, run: &Run<'_>, columns: usize, palette: Pal
         paint(line, cells, palette, &mut text);
         text.push('\n');
     }
-    // From here on lines may be folded: they are to be read to their ends, and copied.
+    // From here on the terminal may fold lines: the user reads them to their ends and copies them.
     let failed = |child: &&&ChildReport| child.status == ChildStatus::Failed;
     for child in children.iter().filter(failed).take(MAX_MESSAGES) {
         if let Some(failure) = &child.failure {
@@ -87,7 +87,7 @@ pub(super) fn print(report: &Report, run: &Run<'_>, columns: usize, palette: Pal
     text
 }
 
-/// Whether there is something left to run.
+/// Reports whether `resume` has children left to run.
 fn is_unfinished(report: &Report) -> bool {
     let mut children = report.children.iter().chain(&report.judge);
     report.status != RunStatus::Finished

@@ -1,56 +1,58 @@
-//! A picture of lines that is drawn over the last one, below whatever the terminal shows, also when it changes its size.
+//! A picture of lines that replaces the previous one below the terminal's other content, even after a change of size.
 //!
-//! Where the cursor is cannot be asked without reading keys. As long as the picture has stayed on the screen it is known
-//! how far up it begins; a terminal that was too low for it has put a part out of reach, and may bring that back when it
-//! is higher again. From then on nobody knows, and with each new size the whole screen is drawn anew.
+//! The position of the cursor cannot be queried without reading keys. As long as the picture has stayed on the
+//! screen, its height gives the row where it begins. A terminal that was too low for it has scrolled a part out of
+//! reach and may bring that part back when it grows. From then on the row is unknown, and each new size redraws the
+//! whole screen.
 
 use std::fmt::Write;
 
 use super::ink::{Line, Palette, paint};
 
-/// What was drawn.
+/// The picture that was drawn last.
 #[derive(Debug, Default)]
 pub(super) struct Canvas {
     picture: Vec<Line>,
-    /// How wide its lines are.
+    /// The widths of its lines, in cells.
     drawn: Vec<usize>,
-    /// On how many rows and columns it was drawn.
+    /// Rows and columns of the terminal when it was drawn.
     size: (usize, usize),
-    /// A part of some picture went out of reach.
+    /// A part of some picture has scrolled out of reach.
     has_lost: bool,
 }
 
 impl Canvas {
-    /// The bytes that draw these lines in the place of the last; none if nothing is different.
+    /// Returns the bytes that draw these lines in the place of the last ones; empty if nothing has changed.
     pub fn draw(&mut self, lines: Vec<Line>, size: (usize, usize), palette: Palette) -> String {
         let is_resized = self.size != size;
         if !is_resized && self.picture == lines {
             return String::new();
         }
-        // One write between these marks is one frame. What a terminal thinks wider than we do is cut and not folded.
+        // One write between these marks is one frame. Text that a terminal considers wider than pinion does is cut,
+        // not folded.
         let mut text = String::from("\x1b[?2026h\x1b[?7l");
         let below = self.rise(size, &mut text);
         for (index, line) in lines.iter().enumerate() {
             if is_resized {
-                // Rows that were one folded line are forgotten to have been one only when they are wholly empty.
+                // A terminal treats folded rows as separate lines again only when they are completely empty.
                 text.push_str("\x1b[2K");
             }
             let cells = size.1.saturating_sub(1).max(1);
             self.drawn.push(paint(line, cells, palette, &mut text));
-            // Where there are rows already nothing may scroll: the terminal may be lower by now than it has told us.
+            // Existing rows must not scroll: the terminal may be lower by now than its last reported size.
             text.push_str(match index < below {
                 true => "\x1b[K\x1b[B\r",
                 false => "\x1b[K\r\n",
             });
         }
-        // A picture that has become shorter leaves nothing behind.
+        // Clears the rows that a shorter picture no longer uses.
         text.push_str("\x1b[J\x1b[?7h\x1b[?2026l");
         self.size = size;
         self.picture = lines;
         text
     }
 
-    /// The bytes that take the picture away.
+    /// Returns the bytes that remove the picture.
     pub fn erase(&mut self, size: (usize, usize)) -> String {
         let mut text = String::new();
         self.rise(size, &mut text);
@@ -59,7 +61,7 @@ impl Canvas {
         text
     }
 
-    /// Goes to where the picture begins; gives how many rows there are below.
+    /// Moves to the first row of the picture; returns the number of rows from there.
     fn rise(&mut self, size: (usize, usize), text: &mut String) -> usize {
         let (height, width) = size;
         let rows: usize = self.drawn.drain(..).map(|cells| folded(cells, width)).sum();
@@ -78,7 +80,7 @@ impl Canvas {
     }
 }
 
-/// How many rows a line takes. A terminal that has become narrower has folded it.
+/// Returns the number of rows of a line. A terminal that has become narrower has folded it.
 fn folded(cells: usize, width: usize) -> usize {
     cells.div_ceil(width.max(1)).max(1)
 }
@@ -88,7 +90,7 @@ mod tests {
     use super::*;
     use crate::fleet::ink::Ink;
 
-    /// Lines of this many cells, all with the same letter.
+    /// Makes lines of this many cells, all with the same letter.
     fn lines(count: usize, cells: usize, letter: &str) -> Vec<Line> {
         vec![vec![(letter.repeat(cells), Ink::Plain)]; count]
     }
@@ -97,7 +99,7 @@ mod tests {
         canvas.draw(lines, size, Palette::None)
     }
 
-    /// How far up a frame begins.
+    /// Returns the number of rows by which a frame moves up.
     fn rise(text: &str) -> Option<usize> {
         let text = text.strip_prefix("\x1b[?2026h\x1b[?7l\x1b[")?;
         text.split_once('A')?.0.parse().ok()

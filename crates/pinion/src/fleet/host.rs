@@ -1,4 +1,4 @@
-//! What a fleet needs of this program: models and their prices, itself as a child, sessions as tasks.
+//! The parts of this program that a fleet needs: models and their prices, the program as a child, sessions as tasks.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -11,13 +11,13 @@ use pinion_message::{Mask, Usage};
 
 use super::task::Tasks;
 
-/// This program, as a fleet sees it.
+/// This program as the host of a fleet.
 pub(super) struct ProgramHost {
     dirs: Dirs,
     registry: OnceLock<Registry>,
-    /// The keys of the registry; made with the first text.
+    /// The keys of the registry; read when the first text is masked.
     mask: OnceLock<Mask>,
-    /// Sessions in this process; made with the first of them.
+    /// The sessions in this process; made with the first of them.
     tasks: OnceLock<Arc<Tasks>>,
 }
 
@@ -42,7 +42,7 @@ impl ProgramHost {
         })
     }
 
-    /// What is wrong with a model of ours.
+    /// Checks that pinion can use a model; the error is the reason why not.
     pub fn check_model(&self, name: &str) -> Result<(), String> {
         let resolved =
             resolve_model(self.registry(), None, name).map_err(|error| error.to_string())?;
@@ -62,7 +62,7 @@ impl ProgramHost {
 
 impl Host for ProgramHost {
     fn program(&self) -> PathBuf {
-        // Stays right even if the file is replaced meanwhile, and names the same file for every child.
+        // Stays valid even if the file is replaced meanwhile, and names the same file for every child.
         std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into())
     }
 
@@ -79,7 +79,7 @@ impl Host for ProgramHost {
         };
         usage.price(rates);
         let cost = Micros::from_dollars(usage.cost.total);
-        // A model without prices is no free model.
+        // A model without prices is not a free model.
         (cost > Micros::ZERO).then_some(cost)
     }
 

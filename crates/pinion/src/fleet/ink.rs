@@ -1,4 +1,4 @@
-//! Lines with a few colours, and where they go: how large a terminal is and whether it wants colours.
+//! Lines with a few colours, the size of a terminal and whether it supports colours.
 #![allow(unsafe_code)]
 
 use std::fmt::Write;
@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use pinion_tui::{truncate, width};
 
-/// Words that may have a colour.
+/// The emphasis or colour of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ink {
     Plain,
@@ -19,7 +19,7 @@ pub(super) enum Ink {
 /// A line as pieces of one ink each.
 pub(super) type Line = Vec<(String, Ink)>;
 
-/// Whether colours are wanted.
+/// The choice between colours and plain text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Palette {
     None,
@@ -27,7 +27,7 @@ pub(super) enum Palette {
 }
 
 impl Palette {
-    /// What the environment says.
+    /// Reads `NO_COLOR` and `TERM` from the environment.
     pub fn from_env() -> Self {
         let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         match refused || is_dumb() {
@@ -37,12 +37,12 @@ impl Palette {
     }
 }
 
-/// Whether the terminal shows escape sequences instead of obeying them.
+/// Reports whether the terminal prints escape sequences instead of interpreting them.
 pub(super) fn is_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|kind| kind == "dumb")
 }
 
-/// Adds a line that takes at most this many cells, without what is empty at its end; gives how many it takes.
+/// Appends a line cut to this many cells, without trailing blanks; returns the number of cells it takes.
 pub(super) fn paint(line: &Line, cells: usize, palette: Palette, text: &mut String) -> usize {
     let last = line
         .iter()
@@ -66,7 +66,7 @@ pub(super) fn paint(line: &Line, cells: usize, palette: Palette, text: &mut Stri
     used
 }
 
-/// Colours that can be read on dark and on light.
+/// Returns the SGR code of an ink; the colours are readable on dark and on light backgrounds.
 fn code(ink: Ink) -> Option<u8> {
     match ink {
         Ink::Plain => None,
@@ -77,7 +77,7 @@ fn code(ink: Ink) -> Option<u8> {
     }
 }
 
-/// Rows and columns of a terminal.
+/// Returns the rows and columns of a terminal; 24 and 100 if it does not report them.
 pub(super) fn size(terminal: impl AsFd) -> (usize, usize) {
     let mut size = libc::winsize {
         ws_row: 0,
@@ -130,7 +130,7 @@ mod tests {
             let line: Line = pieces.into_iter().map(|piece| (piece, Ink::Plain)).collect();
             let (text, used) = painted(&line, cells, Palette::None);
             prop_assert!(used <= cells);
-            // Pieces are measured one by one; together they can only become narrower.
+            // Pieces are measured one by one; together they can only be narrower.
             prop_assert!(width(&text) <= used);
         }
     }

@@ -1,4 +1,4 @@
-//! What a run is given on standard input: kept as it is, however much it is, and never waited for in silence.
+//! The standard input of a run: stored unchanged and without a limit of size. pinion reports when it waits for it.
 
 use std::fs::File;
 use std::io::{self, IsTerminal};
@@ -9,20 +9,20 @@ use tokio::sync::oneshot;
 
 use crate::stdin::{FIRST_BYTE, is_readable};
 
-/// After this it is said that we wait.
+/// The time until pinion reports that it waits.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Whether the plan has a use for the input.
+/// The plan's use of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wanted {
-    /// It is waited for.
+    /// The plan uses it, so pinion waits for it.
     Yes,
-    /// What is there is taken.
+    /// The plan does not use it; pinion stores it if it is there.
     IfPresent,
 }
 
-/// Keeps the input in the directory of the run. Whoever stops the run does not wait for it, and nor does the run's clock, which
-/// began at `begun`.
+/// Stores the input in the directory of the run. A stop of the run and the run's time limit, which began at `begun`,
+/// end the wait.
 pub(super) async fn keep(
     directory: &RunDir,
     plan: &Plan,
@@ -34,12 +34,12 @@ pub(super) async fn keep(
         false => Wanted::IfPresent,
     };
     let path = directory.input();
-    // Only a whole input has the name of one, so that nobody goes on with half of it.
+    // Only a complete input gets the final name, so that no run continues with half of it.
     let unfinished = directory.path().join(".input.new");
     let wrong = |error: &io::Error| Failure::io(path.display(), error);
     let file = pinion_files::create_or_empty(&unfinished, 0o666).map_err(|error| wrong(&error))?;
     let (tell, told) = oneshot::channel();
-    // A thread of its own: a read that nobody waits for any more ends with the process.
+    // A separate thread: a read that is no longer needed ends with the process.
     let reader = std::thread::Builder::new().name("input".into());
     reader
         .spawn(move || drop(tell.send(copy(file, wanted))))
@@ -65,7 +65,7 @@ pub(super) async fn keep(
     pinion_files::rename(&unfinished, &path).map_err(|error| wrong(&error))
 }
 
-/// A run whose input never came in full cannot go on.
+/// Fails for a run whose input never arrived in full, because it cannot continue.
 pub(super) fn check(directory: &RunDir, plan: &Plan) -> Result<(), crate::failure::Failure> {
     match plan.uses_input() && !directory.input().exists() {
         true => Err(crate::failure::Failure::failed(
@@ -75,7 +75,7 @@ pub(super) fn check(directory: &RunDir, plan: &Plan) -> Result<(), crate::failur
     }
 }
 
-/// A terminal gives nothing.
+/// Copies standard input to the file; a terminal provides no input.
 fn copy(mut file: File, wanted: Wanted) -> io::Result<()> {
     let mut stdin = io::stdin().lock();
     if stdin.is_terminal() {

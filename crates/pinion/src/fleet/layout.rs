@@ -1,4 +1,4 @@
-//! How the live table looks: which columns there are for a width, and what stands in them. Rows in, lines out.
+//! The layout of the live table: the columns for a width, and their texts. Rows in, lines out.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use pinion_tui::{truncate, width};
 
 use super::ink::{Ink, Line};
 
-/// A child, as it is shown.
+/// A child as the table shows it.
 #[derive(Debug, Clone)]
 pub(super) struct Shown {
     pub name: String,
@@ -17,11 +17,11 @@ pub(super) struct Shown {
     pub tokens: u64,
     pub cost: Micros,
     pub elapsed: Option<Duration>,
-    /// What it does or why it failed: a tool, a failure, silence.
+    /// The current tool, the failure, or the silence of the child.
     pub doing: String,
 }
 
-/// A column: its head, and how narrow it can be before it is left out.
+/// A column of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Column {
     Name,
@@ -44,7 +44,7 @@ const ALL: [Column; 8] = [
     Column::Cost,
     Column::Time,
 ];
-/// What is left out first when there is no room.
+/// The columns to leave out when there is no room, first one first.
 const DISPENSABLE: [Column; 5] = [
     Column::Step,
     Column::Tokens,
@@ -53,7 +53,7 @@ const DISPENSABLE: [Column; 5] = [
     Column::Doing,
 ];
 
-/// Whether there is room to spare.
+/// The width class of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Room {
     Narrow,
@@ -68,7 +68,7 @@ impl Room {
         }
     }
 
-    /// What stands between columns.
+    /// Returns the separator of columns.
     fn gap(self) -> &'static str {
         match self {
             Self::Narrow => " ",
@@ -97,7 +97,7 @@ impl Column {
             Self::State => word(row.status).to_owned(),
             Self::Model => match room {
                 Room::Wide => row.model.clone(),
-                // Who answers matters less than which model it is.
+                // A narrow table leaves out the provider, which matters less than the model.
                 Room::Narrow => {
                     let short = row.model.split_once('/');
                     short.map_or(&*row.model, |(_, model)| model).to_owned()
@@ -118,7 +118,7 @@ impl Column {
         matches!(self, Self::Step | Self::Tokens | Self::Cost | Self::Time)
     }
 
-    /// As wide as it has to be so as not to jump about while numbers grow.
+    /// Returns the smallest width in cells; wide enough that columns do not move while numbers grow.
     fn least(self) -> usize {
         match self {
             Self::Name => 12,
@@ -131,13 +131,13 @@ impl Column {
         }
     }
 
-    /// Whether it can do with less than its texts need.
+    /// Reports whether the column can be narrower than its texts.
     fn shrinks(self) -> bool {
         matches!(self, Self::Name | Self::Model | Self::Doing)
     }
 }
 
-/// The columns that fit, each with its width.
+/// Returns the columns that fit, each with its width.
 fn columns(rows: &[Shown], cells: usize) -> Vec<(Column, usize)> {
     let room = Room::of(cells);
     let natural = |column: Column| {
@@ -146,7 +146,7 @@ fn columns(rows: &[Shown], cells: usize) -> Vec<(Column, usize)> {
         widest.clamp(column.least(), 40)
     };
     let mut chosen: Vec<Column> = ALL.to_vec();
-    // Nothing is done any more, and nothing failed.
+    // Every child has finished and no row has a text in this column.
     if rows
         .iter()
         .all(|row| row.status == ChildStatus::Finished && row.doing.is_empty())
@@ -166,7 +166,7 @@ fn columns(rows: &[Shown], cells: usize) -> Vec<(Column, usize)> {
         }
         chosen.retain(|kept| *kept != column);
     }
-    // What is left over goes to those that were cut.
+    // Columns that were cut get the spare cells.
     let mut spare = cells.saturating_sub(least(&chosen));
     let mut widths: Vec<(Column, usize)> = chosen
         .iter()
@@ -187,7 +187,7 @@ fn columns(rows: &[Shown], cells: usize) -> Vec<(Column, usize)> {
     widths
 }
 
-/// The head and one line per row.
+/// Returns the head and one line per row.
 pub(super) fn lines(rows: &[Shown], cells: usize) -> Vec<Line> {
     let room = Room::of(cells);
     let columns = columns(rows, cells);
@@ -242,7 +242,7 @@ fn word(status: ChildStatus) -> &'static str {
     }
 }
 
-/// Why a child did not finish, in a word; nothing where its state says it all.
+/// Returns one word for why a child did not finish; empty where its status is enough.
 pub(super) fn reason(failure: &ChildFailure, status: ChildStatus) -> String {
     match (status, failure.kind) {
         (ChildStatus::Stopped, FailureKind::Aborted) => String::new(),
@@ -250,7 +250,7 @@ pub(super) fn reason(failure: &ChildFailure, status: ChildStatus) -> String {
     }
 }
 
-/// `17`, `5.9k`, `1.2M`.
+/// Formats a count as `17`, `5.9k` or `1.2M`.
 pub(super) fn count(number: u64) -> String {
     match number {
         0..1_000 => number.to_string(),
@@ -260,7 +260,7 @@ pub(super) fn count(number: u64) -> String {
     }
 }
 
-/// Dollars, to the cent where there are some.
+/// Formats dollars: two decimals for zero and from one cent on, four below one cent.
 pub(super) fn money(cost: Micros) -> String {
     let dollars = cost.0 as f64 / 1e6;
     match cost.0 {
@@ -269,7 +269,7 @@ pub(super) fn money(cost: Micros) -> String {
     }
 }
 
-/// `9s`, `3m39s`, `1h02m`.
+/// Formats a duration as `9s`, `3m39s` or `1h02m`.
 pub(super) fn time(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {

@@ -1,4 +1,4 @@
-//! `fleet show`, `list` and `clean`: runs of the past.
+//! `fleet show`, `list` and `clean`: commands about past runs.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -29,7 +29,7 @@ pub(super) fn show(root: &Path, run: &str, json: bool) -> Result<ExitCode, Failu
     }
     let text = report.markdown();
     match std::io::stdout().is_terminal() {
-        // What children said does nothing to the terminal.
+        // Texts of children must not control the terminal.
         true => out(&sanitise(&text)),
         false => out(&text),
     }
@@ -93,7 +93,7 @@ pub(super) fn clean(root: &Path, which: &Which) -> Result<ExitCode, Failure> {
     };
     let (mut deleted, mut kept) = (0, 0);
     for mut run in runs {
-        // Holding the lock while deleting keeps anybody from resuming it meanwhile.
+        // Holding the lock while deleting prevents a resume meanwhile.
         if run.lock().is_err() {
             eprintln!("{} is running and stays.", run.id());
             kept += 1;

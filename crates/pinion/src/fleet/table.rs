@@ -1,4 +1,4 @@
-//! The live table: which children have a row, and the line below them.
+//! The live table: the children that have a row, and the summary line below them.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -11,10 +11,10 @@ use super::ink::{Ink, Line, Palette, size};
 use super::layout::{self, Shown, money, time};
 use super::view::is_open;
 
-/// How often it is drawn.
+/// The interval between two drawings.
 pub(super) const TICK: Duration = Duration::from_millis(200);
 
-/// What is on the screen.
+/// The content of the screen.
 pub(super) struct Screen {
     rows: Vec<Row>,
     by_name: HashMap<String, usize>,
@@ -25,7 +25,7 @@ pub(super) struct Screen {
     palette: Palette,
 }
 
-/// A child.
+/// The row of a child.
 struct Row {
     shown: Shown,
     begun: Option<Instant>,
@@ -44,7 +44,7 @@ impl Screen {
         }
     }
 
-    /// Takes what a record changed.
+    /// Applies the change of a record.
     pub fn take(&mut self, record: &Record, state: &RunState) {
         if self.rows.len() != state.children.len() {
             self.rows = state.children.iter().map(Row::new).collect();
@@ -74,7 +74,7 @@ impl Screen {
         }
     }
 
-    /// How many children are in this state.
+    /// Returns the number of children with this status.
     fn count(&self, status: ChildStatus) -> usize {
         let rows = self.rows.iter();
         rows.filter(|row| row.shown.status == status).count()
@@ -105,7 +105,7 @@ impl Screen {
             let parts: Vec<&str> = parts.iter().flatten().map(String::as_str).collect();
             parts.join(" · ")
         };
-        // Where there is no room: what is not shown, waits, is done, has been warned of.
+        // Parts to leave out when there is no room, in this order: not shown, waiting, finished, warnings.
         for dispensable in [5, 2, 0, 6] {
             if width(&joined(&parts)) <= cells {
                 break;
@@ -168,7 +168,7 @@ impl Row {
     }
 }
 
-/// The bytes that draw the screen over what was drawn before; none if nothing is different.
+/// Returns the bytes that draw the screen over the previous drawing; empty if nothing has changed.
 pub(super) fn render(screen: &mut Screen) -> String {
     render_at(screen, size(std::io::stderr()))
 }
@@ -180,19 +180,19 @@ fn render_at(screen: &mut Screen, size: (usize, usize)) -> String {
     screen.canvas.draw(lines, size, screen.palette)
 }
 
-/// The bytes that take away what was drawn.
+/// Returns the bytes that remove the drawing.
 pub(super) fn erase(screen: &mut Screen) -> String {
     screen.canvas.erase(size(std::io::stderr()))
 }
 
 fn picture(screen: &Screen, height: usize, width: usize) -> Vec<Line> {
-    // Beside rows there are the head, the summary, and the line the cursor is on.
+    // Besides the rows there are the head, the summary and the line of the cursor.
     let room = match height {
         0..4 => 0,
         4..8 => height - 3,
         _ => height - 4,
     };
-    // Those that run come first when there are more than fit.
+    // Running children come first when not all rows fit.
     let mut order: Vec<&Row> = screen.rows.iter().collect();
     if order.len() > room {
         order.sort_by_key(|row| match row.shown.status {

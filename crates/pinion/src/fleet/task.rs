@@ -1,4 +1,4 @@
-//! Children of `isolation: task`: sessions of this process, whose lines go to the fleet without a pipe.
+//! Children of `isolation: task`: sessions of this process, whose lines reach the fleet without a pipe.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,10 +21,10 @@ use crate::failure::Failure;
 use crate::modes::{farewell, stop_session};
 use crate::program::Program;
 
-/// How many sessions are made at the same time: files are read for each.
+/// The largest number of sessions that are made at the same time: each reads files.
 const MAKERS: usize = 8;
 
-/// What the sessions of all tasks have in common.
+/// The parts that the sessions of all tasks share.
 pub(super) struct Tasks {
     dirs: Dirs,
     shared: Shared,
@@ -46,7 +46,7 @@ impl Tasks {
             let feed = Arc::clone(&job.feed);
             let ended = Self::live(&tasks, job).await;
             if let Err(failure) = &ended {
-                // Where a process would say it on standard error.
+                // A process would report it on standard error.
                 feed.push(|bytes| bytes.extend_from_slice(&refusal(&failure.to_string())));
             }
             feed.close();
@@ -88,13 +88,13 @@ impl Tasks {
             farewell(extensions).await;
         }
         stop_session(&session.stopper(), task).await;
-        // What its commands left behind ends with it.
+        // Ends the processes that the child's commands left behind.
         let killed = move || pinion_process::kill_family(&family);
         let _ = tokio::task::spawn_blocking(killed).await;
         asked.map(drop)
     }
 
-    /// Puts a session together on a thread beside, so that reading files holds up nobody.
+    /// Makes a session on a blocking thread, so that reading files does not delay other tasks.
     async fn make(
         tasks: &Arc<Self>,
         job: &TaskJob,
@@ -129,7 +129,7 @@ impl Tasks {
     }
 }
 
-/// The flags a process would have been started with.
+/// Returns the flags with which a process would have been started.
 fn flags(job: &TaskJob) -> Result<Flags, Failure> {
     let mut words: Vec<String> = ["--mode", "json", "--rpc-dialect", "modern", "--no-session"]
         .map(str::to_owned)
@@ -147,7 +147,7 @@ fn flags(job: &TaskJob) -> Result<Flags, Failure> {
     }
 }
 
-/// A model that is a file lies where the child runs, as it would for a process of its own.
+/// Resolves the path of a model that is a file against the child's directory, as a separate process would.
 fn placed(model: &str, directory: &Path) -> String {
     for kind in ["offline/scenario:", "cassette:"] {
         if let Some(file) = model.strip_prefix(kind) {
@@ -177,7 +177,7 @@ fn prompts(job: &TaskJob) -> Result<Prompts, Failure> {
     })
 }
 
-/// The line that tells why there was no session.
+/// Returns the lines that report why there was no session.
 fn refusal(message: &str) -> Vec<u8> {
     let line = serde_json::json!({"type": "message_end", "message": {
         "role": "assistant", "content": [], "stopReason": "error", "errorMessage": message,
@@ -185,7 +185,7 @@ fn refusal(message: &str) -> Vec<u8> {
     format!("{line}\n{{\"type\":\"agent_settled\",\"aborted\":true}}\n").into_bytes()
 }
 
-/// Prints events into the feed as they come.
+/// Writes events into the feed as they arrive.
 #[derive(Clone)]
 struct TaskSink(Arc<Printing>);
 

@@ -1,4 +1,5 @@
-//! What is said while a run goes on: a live table on a terminal, one line per change elsewhere, every event for a program.
+//! The progress of a run: a live table on a terminal, one line per change elsewhere, every event as JSON for a
+//! program.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +12,7 @@ use pinion_tui::one_line;
 
 use super::table::{Screen, erase, render};
 
-/// Every event as a line on standard output.
+/// Writes every event as a line on standard output.
 #[derive(Debug)]
 pub(super) struct Tape {
     queue: Queue<Out>,
@@ -29,7 +30,7 @@ impl Observer for Tape {
             record.event,
             FleetEvent::ChildTool { .. } | FleetEvent::ChildQuiet { .. }
         );
-        // A reader that is behind can do without; the journal has it.
+        // A reader that is behind can miss progress; the journal has it.
         if is_progress && !self.queue.has_room() {
             return;
         }
@@ -39,7 +40,7 @@ impl Observer for Tape {
     }
 }
 
-/// One line per change on standard error.
+/// Writes one line per change on standard error.
 #[derive(Debug)]
 pub(super) struct Lines {
     begun: Instant,
@@ -57,14 +58,14 @@ impl Observer for Lines {
     fn notice(&self, record: &Record, _line: &[u8], state: &RunState) {
         if let Some(words) = words(&record.event, state) {
             let seconds = self.begun.elapsed().as_secs_f64();
-            // One write, so that lines of others do not mix with it.
+            // One write, so that lines of other programs do not mix with it.
             let line = format!("{seconds:>7.1}s  {}\n", one_line(&words));
             let _ = std::io::stderr().write_all(line.as_bytes());
         }
     }
 }
 
-/// A change in words; nothing for what is too small to tell.
+/// Describes a change; `None` for changes that are too small to report.
 fn words(event: &FleetEvent, state: &RunState) -> Option<String> {
     Some(match event {
         FleetEvent::RunStarted { plan, children, .. } => {
@@ -127,16 +128,16 @@ fn words(event: &FleetEvent, state: &RunState) -> Option<String> {
     })
 }
 
-/// What becomes of the table when the run is over.
+/// The treatment of the table when the run is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LastPicture {
-    /// It says all that is said.
+    /// The table stays as the result of the run.
     Stays,
-    /// The report in short, in its place, says the same.
+    /// The short report replaces the table.
     Goes,
 }
 
-/// One live row per child, on a terminal.
+/// Draws one live row per child on a terminal.
 #[derive(Clone)]
 pub(super) struct Table {
     screen: Arc<Mutex<Screen>>,
@@ -149,14 +150,14 @@ impl Table {
         }
     }
 
-    /// Draws what has changed.
+    /// Draws the changes since the last call.
     pub fn draw(&self) {
         let mut screen = self.screen.lock().unwrap_or_else(PoisonError::into_inner);
         let text = render(&mut screen);
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
 
-    /// The run is over, and nothing is drawn any more.
+    /// Draws the table for the last time or removes it when the run is over.
     pub fn finish(&self, last: LastPicture) {
         match last {
             LastPicture::Stays => self.draw(),
@@ -176,7 +177,7 @@ impl Observer for Table {
     }
 }
 
-/// Whether a child has something to show.
+/// Reports whether a child waits or runs.
 pub(super) fn is_open(status: ChildStatus) -> bool {
     matches!(status, ChildStatus::Waiting | ChildStatus::Running)
 }
