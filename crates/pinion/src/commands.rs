@@ -1,4 +1,4 @@
-//! Commands that answer a question and end.
+//! Commands that print an answer and exit.
 
 mod completions;
 mod databases;
@@ -29,7 +29,7 @@ use crate::program::Program;
 use crate::verb::{ALL_FLAGS, Group, Line, Verb};
 use crate::{clip, fleet, hub, invoke, mcp};
 
-/// A flag that answers a question and ends the program.
+/// A flag that prints an answer and exits.
 #[derive(Debug)]
 pub(crate) enum Command {
     Export {
@@ -41,7 +41,7 @@ pub(crate) enum Command {
     },
 }
 
-/// The command that a first word names.
+/// The command of a first word.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Entry {
     One(&'static Verb),
@@ -49,7 +49,7 @@ pub(crate) enum Entry {
 }
 
 impl Entry {
-    /// Runs it with the arguments after the first word.
+    /// Runs the command with the arguments after the first word.
     pub fn run(self, arguments: &[String]) -> Result<ExitCode, Failure> {
         match self {
             Self::One(verb) => verb.run(arguments),
@@ -66,7 +66,7 @@ const HELP: Verb = Verb {
     run: explain,
 };
 
-/// Every command but those of command files, in the order in which people are shown them.
+/// Every command except those of command files, in the order of the help.
 const ENTRIES: &[(&str, Entry)] = &[
     ("hub", Entry::Several(&hub::GROUP)),
     ("clip", Entry::Several(&clip::GROUP)),
@@ -95,10 +95,10 @@ const ENTRIES: &[(&str, Entry)] = &[
 const OF_PI: &[&str] = &["install", "remove", "uninstall", "update", "list"];
 /// Commands that Pinocchio has too.
 const OF_PINOCCHIO: &[&str] = &["profiles", "turns", "timeline"];
-/// Commands that run prompts kept in files.
+/// Commands that run prompts stored in files.
 const PROMPTING: &[&str] = &["run-command", "commands"];
 
-/// The words that begin a command, for the nearest match and for completions.
+/// Returns the words that begin a command, for the nearest match and for completions.
 pub(crate) fn words() -> impl Iterator<Item = &'static str> {
     let entries = ENTRIES.iter().map(|(word, _)| *word);
     PROMPTING.iter().copied().chain(entries)
@@ -118,7 +118,7 @@ fn is_help(word: &String) -> bool {
     word == "--help" || word == "-h"
 }
 
-/// The command `arguments` name, if they name one.
+/// Returns the command that `arguments` name, if they name one.
 pub(crate) fn parse(program: Program, arguments: &[String]) -> Option<Action> {
     let Some((word, rest)) = arguments.split_first() else {
         return (program == Program::Pinocchio).then_some(Action::Help(Topic::RunCommand));
@@ -168,7 +168,7 @@ fn explain(line: &Line) -> Result<ExitCode, Failure> {
     }
 }
 
-/// What the flags `--trust` and `--no-trust` of a command say.
+/// Reads the flags `--trust` and `--no-trust` of a command.
 fn trust_flag(line: &Line) -> Result<TrustFlag, Failure> {
     match (line.has("--trust"), line.has("--no-trust")) {
         (true, true) => Err(line.wrong("--trust and --no-trust exclude each other")),
@@ -178,7 +178,7 @@ fn trust_flag(line: &Line) -> Result<TrustFlag, Failure> {
     }
 }
 
-/// Runs a flag that answers a question.
+/// Runs a flag that prints an answer.
 pub(crate) fn run(command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Export { input, output } => export::run(&input, output),
@@ -186,17 +186,15 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Prints help.
 pub(crate) fn help(topic: Topic) -> Result<ExitCode, Failure> {
     out(topic.text())
 }
 
-/// Prints the version.
 pub(crate) fn version() -> Result<ExitCode, Failure> {
     out(concat!(env!("CARGO_PKG_VERSION"), "\n"))
 }
 
-/// Prints data. A reader that has gone away is no error of ours.
+/// Prints data to standard output. A reader that has gone away is not an error.
 pub(crate) fn out(text: &str) -> Result<ExitCode, Failure> {
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
@@ -204,7 +202,7 @@ pub(crate) fn out(text: &str) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Makes an image on the command line fit for a model.
+/// Prepares an image of the command line for a model.
 pub(crate) fn prepare_image(image: FileImage) -> PreparedImage {
     match pinion_tools::prepare_image(image.bytes) {
         Ok((block, note)) => PreparedImage {

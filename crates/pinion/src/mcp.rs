@@ -1,4 +1,4 @@
-//! `pinion mcp`: the clips of a hub as the tools of an MCP client.
+//! `pinion mcp`: offers the clips of a hub as the tools of an MCP client.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -24,7 +24,7 @@ use crate::hub::caller::{self, Caller, path_of};
 use crate::invoke::refusal;
 use crate::verb::{Flag, Line, Verb};
 
-/// How often to look whether the clip whose commands are tools has changed.
+/// The interval between checks whether the clip whose commands are tools has changed.
 const LOOK: Duration = Duration::from_secs(2);
 
 pub(crate) const VERB: Verb = Verb {
@@ -66,7 +66,7 @@ Examples:
   pinion mcp --http 127.0.0.1:9100
 ";
 
-/// Runs what follows `mcp`.
+/// Runs `mcp` with the arguments after it.
 pub(crate) fn run_words(arguments: &[String]) -> Result<ExitCode, Failure> {
     VERB.run(arguments)
 }
@@ -153,7 +153,7 @@ async fn over_http(
     Ok(ExitCode::SUCCESS)
 }
 
-/// The clips of a hub that is reached over its service.
+/// The clips of a hub that pinion reaches over its service.
 #[derive(Debug)]
 struct Far {
     client: Client,
@@ -162,7 +162,7 @@ struct Far {
 }
 
 impl Far {
-    /// Looks from time to time whether a clip has changed: hubs tell nobody.
+    /// Checks regularly whether a clip has changed, because hubs send no notice of it.
     async fn watch(self: Arc<Self>, alias: String) {
         let mut known = self.listed(&alias).await;
         loop {
@@ -173,12 +173,12 @@ impl Far {
             {
                 self.changes.send_modify(|version| *version += 1);
             }
-            // While the hub is away nothing is known.
+            // While the hub is unreachable, the last known state stays.
             known = now.or(known);
         }
     }
 
-    /// A clip as lists have it, whether it is at work or not.
+    /// Returns the entry of a clip in the hub's list, without its status, because a new status is not a new clip.
     async fn listed(&self, alias: &str) -> Result<Option<ClipInfo>, Refusal> {
         let method = path_of("ListClips");
         let request = ListClipsRequest::default();
@@ -237,7 +237,7 @@ impl Clips for Far {
     }
 }
 
-/// A call on its way.
+/// The state of a call.
 enum Calling {
     Ahead(Client, Box<InvokeRequest>),
     Under(Box<Receiver<InvokeResponse>>),

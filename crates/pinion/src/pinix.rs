@@ -1,7 +1,8 @@
-//! The command lines of `pinix` and `pinixd`, for links of these names: both the grouped form and the flat one before it.
+//! The command lines of `pinix` and `pinixd`, for links of these names: both the grouped form and the flat one before
+//! it.
 //!
-//! What they have in common with `pinion hub`, `clip` and `invoke` is done there; here are the words that differ. Any failure is
-//! exit code 1.
+//! The commands that they share with `pinion hub`, `clip` and `invoke` are implemented there; this module translates
+//! the words that differ. Any failure has exit code 1.
 
 mod account;
 mod chat;
@@ -19,7 +20,7 @@ use crate::failure::Failure;
 use crate::program::Program;
 use crate::{clip, hub, invoke, mcp};
 
-/// Which of the two links was called.
+/// The link by which the program was called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Link {
     Pinix,
@@ -27,7 +28,7 @@ pub(crate) enum Link {
 }
 
 impl Link {
-    /// The link a program was called by, if it is one of these.
+    /// Returns the link of a program name, if it is one of these.
     pub fn from_name(name: Option<&OsStr>) -> Option<Self> {
         match Path::new(name?).file_name()?.to_str()? {
             "pinix" => Some(Self::Pinix),
@@ -37,20 +38,20 @@ impl Link {
     }
 }
 
-/// Does what the command line says.
+/// Runs a command line.
 pub(crate) fn run(link: Link, arguments: &[String]) -> Result<ExitCode, Failure> {
     let done = match link {
         Link::Pinixd => pinixd(arguments),
         Link::Pinix => pinix(arguments),
     };
-    // Neither tells a wrong command line from a failure.
+    // Neither distinguishes a wrong command line from a failure.
     done.map_err(|failure| {
         let failure = failure.for_program(Program::Pinocchio);
         failure.reworded(|message| hinted(link, message))
     })
 }
 
-/// A message with the commands that it names, as they are typed here.
+/// Replaces pinion's commands in a message by the ones to type here.
 fn hinted(link: Link, message: String) -> String {
     let message = message.replace("`pinion hub login", "`pinix login");
     let hint = message
@@ -113,7 +114,7 @@ impl<'a> Words<'a> {
         })
     }
 
-    /// A command of ours with the flags that were given and the words after the first `skip`.
+    /// Returns a command line of pinion with the given flags and the words after the first `skip`.
     fn ours(&self, words: &[&str], skip: usize) -> Vec<String> {
         let words = words.iter().map(ToString::to_string);
         let rest = self.rest.iter().skip(skip).cloned();
@@ -168,7 +169,7 @@ fn unknown(word: &str) -> Failure {
     ))
 }
 
-/// The commands that stand behind `hub`, or alone.
+/// Runs the commands that follow `hub`, or stand alone.
 fn grouped(words: &Words<'_>, word: &str, skip: usize) -> Option<Result<ExitCode, Failure>> {
     let ours = |verb: &str| clip::run(&words.ours(&[verb], skip));
     Some(match word {
@@ -177,7 +178,7 @@ fn grouped(words: &Words<'_>, word: &str, skip: usize) -> Option<Result<ExitCode
         "add" | "remove" | "update" | "bind" | "unbind" | "bindings" => ours(word),
         "logs" => match words.rest.iter().skip(skip).any(|it| !it.starts_with('-')) {
             true => ours("logs"),
-            // Without a clip it is the hub that is meant.
+            // Without a clip, the user means the hub.
             false => clip::run(&words.ours(&["logs", "--system"], skip)),
         },
         "mcp" => mcp::run_words(&words.ours(&[], skip)),
@@ -186,7 +187,7 @@ fn grouped(words: &Words<'_>, word: &str, skip: usize) -> Option<Result<ExitCode
     })
 }
 
-/// `<clip> <command> …`, with what is on standard input as one more member.
+/// Runs `<clip> <command> …`, with standard input as one more member.
 fn call(words: &Words<'_>, skip: usize) -> Result<ExitCode, Failure> {
     let mut line = words.global.clone();
     line.extend(words.secret.iter().cloned());
@@ -198,7 +199,7 @@ fn call(words: &Words<'_>, skip: usize) -> Result<ExitCode, Failure> {
     invoke::run_with(&line, piped)
 }
 
-/// `schedule …`: a call of the clip `scheduler`.
+/// Runs `schedule …` as a call of the clip `scheduler`.
 fn schedule(words: &Words<'_>) -> Result<ExitCode, Failure> {
     if words.rest.len() < 2 {
         return Err(Failure::failed(
@@ -216,7 +217,7 @@ fn schedule(words: &Words<'_>) -> Result<ExitCode, Failure> {
     invoke::run_words(&line)
 }
 
-/// What is on standard input, if it is not a terminal and not open without saying anything.
+/// Returns the text on standard input; `None` if it is a terminal, open but silent, or empty.
 fn piped() -> Result<Option<String>, Failure> {
     let mut stdin = std::io::stdin();
     if stdin.is_terminal() || !crate::stdin::is_readable(crate::stdin::FIRST_BYTE) {

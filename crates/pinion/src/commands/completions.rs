@@ -1,4 +1,4 @@
-//! `completions`: words a shell may complete.
+//! `completions`: prints the words that a shell may complete.
 
 use std::process::ExitCode;
 

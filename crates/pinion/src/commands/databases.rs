@@ -1,4 +1,5 @@
-//! What `turns` and `timeline` have in common: which database, what of it, in which form, and where to.
+//! The parts that `turns` and `timeline` share: the choice of the database, the filter, the format and the
+//! destination.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
@@ -23,7 +24,7 @@ impl Store {
         }
     }
 
-    /// The flags that name its database.
+    /// Returns the flags that name its database.
     fn place(self) -> [&'static str; 3] {
         match self {
             Self::Turns => ["--turns-db", "--turns-dsn", "--turns-backend"],
@@ -32,7 +33,7 @@ impl Store {
     }
 }
 
-/// Flags of `turns` and `timeline` alike.
+/// Flags that `turns` and `timeline` share.
 pub(super) const SESSION: Flag = Flag::valued("--session").or("--session-id");
 pub(super) const LIMIT: Flag = Flag::valued("--limit");
 pub(super) const JSON: Flag = Flag::bare("--json");
@@ -43,7 +44,7 @@ pub(super) const EXPORT_FLAGS: &[Flag] = &[
     Flag::valued("--output").or("-o"),
 ];
 
-/// What to do.
+/// The verb after `turns` or `timeline`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
     List,
@@ -52,7 +53,7 @@ pub(super) enum What {
     Check,
 }
 
-/// The form of what is printed.
+/// The format of printed output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Shape {
     #[default]
@@ -61,7 +62,7 @@ pub(super) enum Shape {
     Yaml,
 }
 
-/// The form of what is exported.
+/// The format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     Jsonl,
@@ -91,7 +92,7 @@ impl Format {
     }
 }
 
-/// A command line that was understood.
+/// The parsed command line.
 #[derive(Debug)]
 pub(super) struct Asked {
     backend: String,
@@ -102,14 +103,14 @@ pub(super) struct Asked {
     pub(super) limit: Option<usize>,
     pub(super) as_of: Option<u64>,
     pub(super) shape: Shape,
-    /// `turns export --all`, `timeline show --events`: more than usual.
+    /// `turns export --all` or `timeline show --events` was given: the output is not limited to the usual selection.
     pub(super) everything: bool,
     format: Option<Format>,
     output: Option<String>,
 }
 
 impl Asked {
-    /// Reads the flags of a command.
+    /// Parses the flags of a command.
     pub(super) fn read(store: Store, line: &Line) -> Result<Self, Failure> {
         let [] = line.exactly()?;
         let text = |flag: &str| line.value(flag).map(str::to_owned);
@@ -145,7 +146,6 @@ impl Asked {
         Ok(asked)
     }
 
-    /// The database.
     pub(super) fn choice(&self) -> StoreChoice<'_> {
         StoreChoice {
             backend: &self.backend,
@@ -154,13 +154,13 @@ impl Asked {
         }
     }
 
-    /// The form to export in: as named, as the file is named, or lines of JSON.
+    /// Returns the format of an export: the one of `--format`, else the one of the file's extension, else JSON lines.
     pub(super) fn format(&self) -> Format {
         let by_name = || Format::of_file(self.output.as_deref()?);
         self.format.or_else(by_name).unwrap_or(Format::Jsonl)
     }
 
-    /// Writes to the file that was named, or to stdout. A reader that has gone away is no error of ours.
+    /// Writes to the file of `--output`, or to standard output. A reader that has gone away is not an error.
     pub(super) fn write(
         &self,
         write: impl FnOnce(&mut dyn Write) -> Result<(), Stopped>,
@@ -189,7 +189,7 @@ impl Asked {
         }
     }
 
-    /// Writes transcripts as pages; the second and later ones of a web page follow the first.
+    /// Formats a transcript as a page; the second and later ones of a web page follow the first.
     pub(super) fn page(format: Format, transcript: &Transcript) -> String {
         match format {
             Format::Html => transcript.html(),
@@ -198,7 +198,7 @@ impl Asked {
     }
 }
 
-/// Why writing ended early.
+/// The reason why writing ended early.
 #[derive(Debug)]
 pub(super) enum Stopped {
     Output(io::Error),
@@ -217,7 +217,7 @@ impl From<HistoryError> for Stopped {
     }
 }
 
-/// What went wrong with a database.
+/// Makes the failure of a database error: wrong options are errors of usage.
 pub(super) fn failed(error: HistoryError) -> Failure {
     match error.code() {
         "history_options" | "history_backend" => Failure::usage(format!("Error: {error}")),
@@ -225,7 +225,7 @@ pub(super) fn failed(error: HistoryError) -> Failure {
     }
 }
 
-/// Prints what a check found.
+/// Prints the problems that a check found.
 pub(super) fn checked(problems: Result<Vec<String>, HistoryError>) -> Result<ExitCode, Failure> {
     let problems = problems.map_err(failed)?;
     if problems.is_empty() {
@@ -239,7 +239,7 @@ pub(super) fn checked(problems: Result<Vec<String>, HistoryError>) -> Result<Exi
     Ok(ExitCode::FAILURE)
 }
 
-/// Rows in columns; with a heading on a terminal.
+/// Formats rows in columns, with a heading on a terminal.
 pub(super) fn table<const N: usize>(heading: [&str; N], mut rows: Vec<[String; N]>) -> String {
     if !rows.is_empty() && io::stdout().is_terminal() {
         rows.insert(0, heading.map(str::to_owned));
@@ -258,7 +258,7 @@ pub(super) fn table<const N: usize>(heading: [&str; N], mut rows: Vec<[String; N
     rows.iter().map(line).collect()
 }
 
-/// The beginning of a text on one line, without anything that would do something to a terminal.
+/// Returns the beginning of a text on one line, without control characters.
 pub(super) fn beginning(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().take(20).collect();
     let words = words.join(" ");

@@ -1,4 +1,4 @@
-//! `doctor`: checks the set-up and says what to do about it.
+//! `doctor`: checks the set-up and reports what to do about each problem.
 
 use std::fmt::Write;
 use std::process::ExitCode;

@@ -17,7 +17,7 @@ pub(super) fn run(input: &str, output: Option<String>) -> Result<ExitCode, Failu
     out(&format!("Exported to: {target}\n"))
 }
 
-/// Writes the page beside the caller; gives its name.
+/// Writes the page, by default into the current directory; returns its path.
 pub(super) fn write_page(path: &Path, output: Option<String>) -> Result<String, Failure> {
     let cwd = std::env::current_dir()?;
     let opened = Store::open_read_only(path, &cwd)

@@ -1,4 +1,4 @@
-//! `extensions`: which extensions a run here would load, where they come from and what they register.
+//! `extensions`: lists the extensions that a run here would load, their origins and what they register.
 
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -65,9 +65,9 @@ impl Wanted {
     }
 }
 
-/// What became of an extension.
+/// The result for one extension.
 enum Outcome {
-    /// It was only looked for.
+    /// The extension was not loaded, only found.
     Found,
     Loaded(Box<ExtensionReport>),
     Failed(String),
@@ -102,7 +102,7 @@ fn list(wanted: &Wanted) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(u8::from(outcomes.iter().any(failed))))
 }
 
-/// Loads the extensions as a run would, passing over those that fail.
+/// Loads the extensions as a run would, but continues after one that fails.
 fn load(entries: &[ExtensionEntry], options: Options) -> Result<Vec<Outcome>, Failure> {
     let to_load = entries
         .iter()
@@ -131,7 +131,7 @@ fn load(entries: &[ExtensionEntry], options: Options) -> Result<Vec<Outcome>, Fa
     };
     let outcomes = entries.iter().map(outcome).collect();
     drop(loaded);
-    // A script that still waits for something must not keep the process.
+    // A script that still waits for something must not delay the exit of the process.
     runtime.shutdown_background();
     Ok(outcomes)
 }

@@ -1,4 +1,4 @@
-//! `models`: the models there are.
+//! `models`: lists the available models.
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -51,7 +51,7 @@ pub(super) fn list(search: Option<&str>) -> Result<ExitCode, Failure> {
     out(&table(&wanted))
 }
 
-/// Whether every word of the search occurs in `provider/id` or in the name.
+/// Reports whether every word of the search occurs in `provider/id` or in the name.
 fn fits(model: &Model, search: Option<&str>) -> bool {
     let name = format!("{}/{} {}", model.provider, model.id, model.name).to_lowercase();
     let search = search.unwrap_or_default().to_lowercase();

@@ -1,4 +1,4 @@
-//! `install`, `remove`, `update`, `list`: packages of extensions, skills and prompt templates.
+//! `install`, `remove`, `update`, `list`: manage packages of extensions, skills and prompt templates.
 
 mod archive;
 mod install;
@@ -76,7 +76,7 @@ pub(super) const LIST: Verb = Verb {
     },
 };
 
-/// The words of a command that people may have meant as the start of a prompt.
+/// Returns the words of a command; the error suggests `-p`, because the user may have meant them as a prompt.
 fn words<const COUNT: usize>(line: &Line) -> Result<[&str; COUNT], Failure> {
     line.exactly()
         .map_err(|failure| prompt(line, COUNT, failure))
@@ -141,7 +141,7 @@ fn install_one(dirs: &Dirs, text: &str, arguments: &Arguments) -> Result<ExitCod
     out(&format!("Installed {}", describe(&installed)))
 }
 
-/// One line about a package: its source, version, contents and place.
+/// Returns one line about a package: its source, version, contents and directory.
 fn describe(installed: &Installed) -> String {
     let name = installed.source.text();
     let version = installed.version.as_deref();
@@ -275,7 +275,7 @@ fn list(dirs: &Dirs, arguments: &Arguments) -> Result<ExitCode, Failure> {
     out(&text)
 }
 
-/// The packages of both scopes, as far as the project is trusted; what is odd about them is told.
+/// Returns the packages of both scopes, as far as the project is trusted; prints warnings about them.
 fn all(dirs: &Dirs, trust: ProjectTrust) -> Vec<Package> {
     let (settings, mut notices) = Settings::load(dirs, trust);
     let (packages, odd) = list_packages(dirs, &settings);

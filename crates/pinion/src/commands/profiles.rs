@@ -1,4 +1,4 @@
-//! `profiles`: which profiles there are, what one sets, and how a run here comes to its settings.
+//! `profiles`: lists profiles, shows the settings of one, and explains the settings of a run here.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -91,13 +91,13 @@ impl Wanted {
         })
     }
 
-    /// JSON where asked for, and where nobody looks at a table.
+    /// Reports whether to print JSON: with `--json`, and if standard output is not a terminal.
     fn as_json(&self) -> bool {
         self.json || !std::io::stdout().is_terminal()
     }
 }
 
-/// What a run here would be told, and the model it would ask.
+/// The settings of a run here, and the model it would use.
 struct Looked {
     resolved: Resolved,
     engine: Result<Chosen, ProfileError>,
@@ -228,7 +228,7 @@ fn table(rows: &[Value]) -> String {
     cells.iter().map(line).collect()
 }
 
-/// One profile with all it stacks on; without a name, the settings a run here would have.
+/// Prints one profile with all it stacks on; without a name, the settings of a run here.
 fn show(wanted: &Wanted) -> Result<ExitCode, Failure> {
     let asked = ProfileRequest {
         profile: wanted.name.clone().or(wanted.asked.profile.clone()),
@@ -259,7 +259,7 @@ fn show(wanted: &Wanted) -> Result<ExitCode, Failure> {
     print(&wanted, Value::Object(shown))
 }
 
-/// How a run here comes to its settings and its model.
+/// Prints the documents and steps that lead to the settings and the model of a run here.
 fn debug(wanted: &Wanted) -> Result<ExitCode, Failure> {
     let Looked { resolved, engine } = look(wanted)?;
     let documents = resolved.config.documents.iter();
@@ -308,7 +308,7 @@ fn debug(wanted: &Wanted) -> Result<ExitCode, Failure> {
     )
 }
 
-/// YAML for people, one line of JSON for programs.
+/// Prints YAML for people, one line of JSON for programs.
 fn print(wanted: &Wanted, value: Value) -> Result<ExitCode, Failure> {
     out(&match wanted.as_json() {
         true => pinion_jsonl::json::to_string(&value) + "\n",

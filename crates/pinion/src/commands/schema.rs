@@ -14,12 +14,12 @@ use pinion_spelling::nearest;
 
 const PROTOCOLS: [&str; 2] = ["pi", "fleet"];
 
-/// A document that can be asked for.
+/// A document that the command prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Document {
     /// The lines of a dialect.
     Lines(Dialect),
-    /// What `--multi-session` adds to them.
+    /// The lines that `--multi-session` adds.
     Sessions,
     /// The report of a fleet.
     Fleet,
@@ -54,7 +54,7 @@ fn packed(document: Document) -> &'static [u8] {
     }
 }
 
-/// The document that the command line names.
+/// Returns the document that the command line names.
 fn asked(line: &Line) -> Result<Document, Failure> {
     let [protocol] = line.exactly()?;
     let dialect = line.value("--dialect").map(named).transpose()?;

@@ -1,4 +1,4 @@
-//! `sessions`: what was said before.
+//! `sessions`: lists, shows and exports stored sessions.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -112,7 +112,7 @@ fn list(scope: Scope, shape: Shape) -> Result<ExitCode, Failure> {
     }
 }
 
-/// The sessions of all directories, those used last first.
+/// Returns the sessions of all directories, the last used ones first.
 pub(crate) fn all_sessions(root: &std::path::Path) -> Vec<SessionInfo> {
     let directories = std::fs::read_dir(root).into_iter().flatten().flatten();
     let mut sessions: Vec<SessionInfo> = directories

@@ -1,4 +1,4 @@
-//! `timeline`: what was seen of conversations, as a timeline database keeps it.
+//! `timeline`: reads the conversations in a timeline database as users saw them.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::help;
 use crate::verb::{ALL_FLAGS, Flag, Group, Line, Verb};
 
-/// Events read at a time.
+/// The number of events read at a time.
 const PAGE: usize = 500;
 
 const PLACE: &[Flag] = &[
@@ -125,7 +125,7 @@ fn list(asked: &Asked, store: &mut dyn TimelineStore) -> Result<ExitCode, Failur
     ))
 }
 
-/// The session that was named, or the only one there is.
+/// Returns the session that was named, or the only one there is.
 fn session(asked: &Asked, store: &mut dyn TimelineStore) -> Result<String, Failure> {
     let sessions = store.sessions().map_err(failed)?;
     let known = |id: &String| sessions.iter().any(|session| session.id == *id);
@@ -194,7 +194,7 @@ fn export(asked: &Asked, store: &mut dyn TimelineStore) -> Result<ExitCode, Fail
     })
 }
 
-/// All events, then the entities they led to.
+/// Writes all events, then the entities that result from them.
 fn lines(
     to: &mut dyn Write,
     store: &mut dyn TimelineStore,
@@ -253,7 +253,7 @@ fn entity_line(session: &str, entity: &TimelineEntity) -> String {
     )
 }
 
-/// A payload as it is stored, on one line; what is no JSON becomes text.
+/// Returns a payload as it is stored, on one line; a payload that is not JSON becomes a string.
 fn payload(text: &str) -> String {
     match serde_json::from_str::<&RawValue>(text) {
         Ok(_) if !text.contains('\n') => text.to_owned(),

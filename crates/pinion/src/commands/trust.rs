@@ -1,4 +1,4 @@
-//! `trust`: lets a project's files run things.
+//! `trust`: permits a project's settings, extensions and prompts to take effect, or revokes that.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! `turns`: what models were told and said, as a turns database keeps it.
+//! `turns`: reads the prompts and answers of models in a turns database.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::help;
 use crate::verb::{ALL_FLAGS, Flag, Group, Line, Verb};
 
-/// Phases in which a turn says all there is to say.
+/// The phase of a turn that is complete.
 const FINAL: &str = "final";
 
 const PLACE: &[Flag] = &[
@@ -139,7 +139,7 @@ fn last_words(saved: &SavedTurn) -> &str {
         .unwrap_or_default()
 }
 
-/// A turn on a line, without what was said.
+/// Returns a turn as JSON, without its blocks.
 fn described(saved: &SavedTurn) -> serde_json::Value {
     json!({
         "conversation": saved.conversation,
@@ -154,7 +154,7 @@ fn described(saved: &SavedTurn) -> serde_json::Value {
     })
 }
 
-/// A turn on a line.
+/// Returns a turn as JSON, with its blocks.
 fn whole(saved: &SavedTurn) -> serde_json::Value {
     let mut line = described(saved);
     line["blocks"] = json!(saved.turn.blocks.len());
@@ -162,7 +162,7 @@ fn whole(saved: &SavedTurn) -> serde_json::Value {
     line
 }
 
-/// The newest turn that fits; a final one unless a phase is named.
+/// Prints the newest turn that matches; a final one unless a phase is named.
 fn show(asked: &Asked, store: &mut dyn TurnStore) -> Result<ExitCode, Failure> {
     let wanted = TurnQuery {
         phase: asked.phase.clone().or_else(|| Some(FINAL.to_owned())),
@@ -190,7 +190,7 @@ fn of_session(asked: &Asked) -> String {
     }
 }
 
-/// The newest turn of each session, which holds what was said before; all of them if that is asked for.
+/// Exports the newest turn of each session, which holds the messages before it; every turn with `--all`.
 fn export(asked: &Asked, store: &mut dyn TurnStore) -> Result<ExitCode, Failure> {
     let wanted = TurnQuery {
         limit: Some(asked.limit.unwrap_or(usize::MAX)),
@@ -205,7 +205,7 @@ fn export(asked: &Asked, store: &mut dyn TurnStore) -> Result<ExitCode, Failure>
         let mut seen = HashSet::new();
         headers.retain(|header| seen.insert((header.conversation.clone(), header.session.clone())));
     }
-    // A page is read from its beginning.
+    // Oldest first: a page is read from its beginning.
     headers.reverse();
     if headers.is_empty() {
         eprintln!("No turns to export{}.", of_session(asked));

@@ -1,6 +1,7 @@
-//! `pinix login`, `logout`, `whoami`: who somebody is, at the service that gives out tokens for hubs, or at a registry.
+//! `pinix login`, `logout`, `whoami`: the user's account at the service that issues tokens for hubs, or at a
+//! registry.
 //!
-//! What a login brings is kept where calls look for it: the token for hubs in `client.json`, those for registries in
+//! A login stores its token where calls read it: tokens for hubs in `client.json`, those for registries in
 //! `credentials.json`.
 
 use std::process::ExitCode;
@@ -20,7 +21,7 @@ use crate::hub::show::plain;
 use crate::hub::{caller, failed, place};
 use crate::verb::{Flag, Line, Verb};
 
-/// The variable that names the service with the accounts.
+/// The variable with the address of the account service.
 const SERVICE_VARIABLE: &str = "PINIX_AUTH_SERVER";
 
 const ROOT: &[Flag] = &[Flag::valued("--root")];
@@ -122,17 +123,17 @@ Examples:
   pinix registry login --username me < password.txt
 ";
 
-/// Runs `login`, `logout` or `whoami`, which are about hubs.
+/// Runs `login`, `logout` or `whoami` for hubs.
 pub(super) fn run(arguments: &[String]) -> Option<Result<ExitCode, Failure>> {
     pick(arguments, &[&LOGIN, &LOGOUT, &WHOAMI])
 }
 
-/// Runs what stands behind `hub`.
+/// Runs the verbs after `hub`.
 pub(super) fn run_hub(arguments: &[String]) -> Option<Result<ExitCode, Failure>> {
     pick(arguments, &[&HUB_LOGIN, &HUB_LOGOUT, &HUB_WHOAMI])
 }
 
-/// Runs what stands behind `registry`.
+/// Runs the verbs after `registry`.
 pub(super) fn run_registry(arguments: &[String]) -> Option<Result<ExitCode, Failure>> {
     const VERBS: &[&Verb] = &[
         &REGISTER,
@@ -155,7 +156,7 @@ fn login(line: &Line) -> Result<ExitCode, Failure> {
     let login = match (line.value("--token"), service) {
         (Some(token), service) => {
             let mut login = with_token(token, service.as_ref())?;
-            // A token of a hub is of use at that hub; one that a service signed may be for any.
+            // A hub's own token is valid only at that hub; one that a service signed may be valid at any.
             if line.has("--server") && !token.contains('.') {
                 login.hub = service.map(|hub| hub.to_string());
             }
@@ -174,7 +175,7 @@ fn login(line: &Line) -> Result<ExitCode, Failure> {
     keep(line, login)
 }
 
-/// The service that was named, if one was.
+/// Returns the service of `--server` or the environment, if one is named.
 fn service(line: &Line) -> Result<Option<Address>, Failure> {
     let set = std::env::var(SERVICE_VARIABLE).ok();
     let named = line.value("--server").map(str::to_owned).or(set);
@@ -182,7 +183,7 @@ fn service(line: &Line) -> Result<Option<Address>, Failure> {
     named.map(|named| named.parse().map_err(failed)).transpose()
 }
 
-/// Shows where to confirm, and waits for it.
+/// Prints the page on which to confirm, and waits for the confirmation.
 async fn confirmed(accounts: &Accounts) -> Result<Login, Failure> {
     let device_code = accounts.device_code().await.map_err(failed)?;
     eprintln!("Open this page to log in: {}", plain(&device_code.page));
@@ -201,7 +202,7 @@ async fn confirmed(accounts: &Accounts) -> Result<Login, Failure> {
             Ok(Confirmation::Pending) => {}
             Ok(Confirmation::Confirmed(login)) => return Ok(login),
             Ok(Confirmation::Expired) => break,
-            // It may be back before the time is over.
+            // The service may be back before the code expires.
             Err(error) if error.code == Code::Unavailable => {}
             Err(error) => return Err(failed(error)),
         }

@@ -68,7 +68,7 @@ struct Chat {
     is_terminal: bool,
 }
 
-/// What an agent says that is shown.
+/// The members of an agent's event that the chat shows.
 #[derive(Deserialize)]
 struct Event {
     #[serde(rename = "type", default)]
@@ -111,7 +111,7 @@ impl Chat {
                 _ = tokio::signal::ctrl_c() => Err(Failure::failed("Stopped.")),
             };
             if let Err(failure) = answered {
-                // One that was typed can be typed again.
+                // A failed first message of a script ends the chat; a user can type the message again.
                 if !is_typed && self.topic.is_none() {
                     return Err(failure);
                 }
@@ -125,7 +125,7 @@ impl Chat {
         })
     }
 
-    /// Says something and shows the answer as it comes.
+    /// Sends a message and prints the answer as it arrives.
     async fn say(&mut self, message: &str) -> Result<(), Failure> {
         let members = [
             ("agent_id", self.agent.as_deref()),

@@ -1,4 +1,4 @@
-//! `pinix config`: which registry and which hub, kept in `client.json`.
+//! `pinix config`: reads and sets the registry and the hub in `client.json`.
 
 use std::process::ExitCode;
 

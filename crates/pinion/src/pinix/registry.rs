@@ -1,4 +1,4 @@
-//! `pinix registry`: what packages there are, and one more.
+//! `pinix registry`: searches packages, publishes one and manages its tags.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -94,7 +94,7 @@ pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Failure> {
     }
 }
 
-/// The registry that is meant, as it was written.
+/// Returns the name of the registry as it was written.
 pub(super) fn named_registry(line: &Line) -> Result<String, Failure> {
     let set = std::env::var("PINIX_REGISTRY").ok();
     let named = line.value("--registry").map(str::to_owned);
@@ -114,7 +114,7 @@ pub(super) fn named_registry(line: &Line) -> Result<String, Failure> {
     })
 }
 
-/// The same, and where that is.
+/// Returns the name of the registry and its address.
 pub(super) fn registry_address(line: &Line) -> Result<(String, Address), Failure> {
     let named = named_registry(line)?;
     let address = named.parse().map_err(failed)?;

@@ -1,4 +1,4 @@
-//! `pinix start` and `pinixd`: a hub, in the background or not.
+//! `pinix start` and `pinixd`: start a hub, in the background or the foreground.
 
 use std::fs::File;
 use std::os::unix::process::CommandExt;
@@ -12,11 +12,11 @@ use crate::hub::seat::{Holder, Role, pid_file};
 use crate::hub::{self, place};
 use crate::verb::{Flag, Line, Verb};
 
-/// How long a hub may take to begin.
+/// The time limit for the start of a hub.
 const PATIENCE: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Flags that a process in the background gets as variables.
+/// Flags that a process in the background receives as variables.
 const SECRETS: [(&str, &str); 2] = [
     ("--super-token", "PINION_SUPER_TOKEN"),
     ("--hub-token", pinion_access::client::DAEMON_VARIABLE),
@@ -77,17 +77,17 @@ pub(super) fn help() -> Result<ExitCode, Failure> {
     out(HELP)
 }
 
-/// Runs a hub here.
+/// Runs a hub in the foreground.
 pub(super) fn foreground(arguments: &[String]) -> Result<ExitCode, Failure> {
     FOREGROUND.run(arguments)
 }
 
-/// Starts a hub in the background, or here if that is wanted.
+/// Starts a hub in the background, or in the foreground with `--foreground`.
 pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Failure> {
     VERB.run(arguments)
 }
 
-/// The same in our words.
+/// Translates the command line to the one of `pinion hub`.
 fn ours(line: &Line) -> Result<Vec<String>, Failure> {
     line.exactly::<0>()?;
     if line.has("--hub") && line.has("--hub-only") {
@@ -142,7 +142,7 @@ fn ours(line: &Line) -> Result<Vec<String>, Failure> {
     Ok(words)
 }
 
-/// Those of these flags that were given, with their values.
+/// Returns those of these flags that were given, with their values.
 fn given(line: &Line, flags: &[&str]) -> Vec<String> {
     let given = flags
         .iter()
@@ -177,7 +177,7 @@ fn start(line: &Line) -> Result<ExitCode, Failure> {
     if line.has("--foreground") {
         return serve(line);
     }
-    // Everybody can read the command line of a process, but not its environment.
+    // Every user can read the command line of a process, but not its environment.
     let mut words = ours(line)?;
     words.retain(|word| {
         let flag = word.split_once('=').map_or("", |(flag, _)| flag);
@@ -224,7 +224,7 @@ fn start(line: &Line) -> Result<ExitCode, Failure> {
             return Err(Failure::failed(words_in(&path).trim_end().to_owned()));
         }
         if start.elapsed() > PATIENCE {
-            // A hub that never began is not left behind.
+            // A hub that did not start in time must not stay behind.
             let _ = child.kill();
             let _ = child.wait();
             return Err(Failure::failed(format!(
@@ -237,7 +237,7 @@ fn start(line: &Line) -> Result<ExitCode, Failure> {
     }
 }
 
-/// The file that takes what a hub in the background says.
+/// Creates the file for the output of a hub in the background.
 fn place_for_words(root: &Path) -> Result<(File, PathBuf), Failure> {
     let logs = root.join("logs");
     std::fs::create_dir_all(&logs)?;

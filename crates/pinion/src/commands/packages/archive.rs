@@ -1,4 +1,4 @@
-//! Unpacks the archives npm makes, without npm.
+//! Unpacks the archives that npm makes, without npm.
 
 use std::fs;
 use std::io::{self, BufReader, Read};
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use flate2::read::GzDecoder;
 use tar::{Archive, EntryType};
 
-/// More than this is no package but a trap.
+/// The largest unpacked size in bytes; it stops archives that expand without end.
 const LARGEST: u64 = 1 << 30;
 
-/// Whether a file's name says that it is an archive.
+/// Reports whether a file has the name of an archive.
 pub(super) fn is_archive(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy());
     name.is_some_and(|name| {
@@ -20,8 +20,8 @@ pub(super) fn is_archive(path: &Path) -> bool {
     })
 }
 
-/// Unpacks an archive into `directory` and gives the one directory that is in it. Only files and directories
-/// come out, none of them outside: links and devices have no business in a package.
+/// Unpacks an archive into `directory` and returns the one directory in it. Only files and directories are unpacked,
+/// because a package needs no links or devices; a path outside `directory` is an error.
 pub(super) fn unpack(archive: &Path, directory: &Path) -> io::Result<PathBuf> {
     let file = BufReader::new(pinion_files::open(archive)?);
     let reader: Box<dyn Read> = match archive.extension().is_some_and(|end| end == "tar") {

@@ -1,4 +1,4 @@
-//! From a source to an installed package: fetched on a stage, moved into place, written into the settings.
+//! The steps from a source to an installed package: fetch on a stage, move into place, write into the settings.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,16 +14,16 @@ use super::program::Tool;
 use super::stage::Stage;
 use crate::failure::Failure;
 
-/// A package that is installed now.
+/// A package after its installation.
 pub(super) struct Installed {
-    /// As the settings name it.
+    /// The source as the settings name it.
     pub source: PackageSource,
     pub version: Option<String>,
     pub root: PathBuf,
     pub contents: PackageContents,
 }
 
-/// Whether something may be fetched from elsewhere.
+/// The permission to fetch from the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Network {
     Allowed,
@@ -156,8 +156,8 @@ fn fetch_npm(
     Ok(ready)
 }
 
-/// The host brings the packages that extensions name as peers, and nothing of a package runs while it is
-/// installed.
+/// Flags of `npm install`: pinion provides the packages that extensions name as peers, and no script of a package
+/// runs during its installation.
 const NPM_FLAGS: &[&str] = &[
     "--omit=dev",
     "--legacy-peer-deps",
@@ -168,11 +168,11 @@ const NPM_FLAGS: &[&str] = &[
     "--loglevel=error",
 ];
 
-/// Moves what a package depends on into it: an older npm puts it beside.
+/// Moves the dependencies of a package into it: an older npm installs them beside it.
 fn nest(modules: &Path, name: &str, package: &Path) -> Result<(), Failure> {
     let top = name.split('/').next().unwrap_or(name);
     let inside = package.join("node_modules");
-    // A package could lead its own directory of dependencies elsewhere.
+    // A package could link its own directory of dependencies to another place.
     if fs::symlink_metadata(&inside).is_ok_and(|found| !found.is_dir()) {
         let inside = inside.display();
         return Err(Failure::failed(format!(
@@ -227,7 +227,7 @@ fn fetch_git(
     if clone(&["--depth=1", "--branch", reference], "shallow").is_ok() {
         return Ok(stage.join("shallow"));
     }
-    // A commit cannot be named to a shallow clone.
+    // `git clone --branch` accepts no commit hash, so pinion clones the whole repository.
     clone(&["--no-checkout"], "whole")?;
     let whole = stage.join("whole");
     git.run(
@@ -237,7 +237,7 @@ fn fetch_git(
     Ok(whole)
 }
 
-/// Fetches what an unpacked package depends on; says what is missing where that is not possible.
+/// Fetches the dependencies of an unpacked package; warns about the missing ones where that is not possible.
 fn add_dependencies(text: &str, root: &Path, network: Network) -> Result<(), Failure> {
     let manifest = manifest(root);
     let members = manifest["dependencies"].as_object();
@@ -266,14 +266,14 @@ fn add_dependencies(text: &str, root: &Path, network: Network) -> Result<(), Fai
     npm.run(&arguments, root)
 }
 
-/// Packages that are always the host's own.
+/// Reports whether pinion always provides the package itself.
 fn is_of_host(name: &str) -> bool {
     matches!(name, "typebox" | "@sinclair/typebox")
         || name.starts_with("@mariozechner/pi-")
         || name.starts_with("@earendil-works/pi-")
 }
 
-/// An archive is known by the name and version in it, as if npm had fetched it.
+/// Returns the source of an archive by the name and version in its manifest, as if npm had fetched it.
 fn named_by_manifest(dirs: &Dirs, archive: &Path, root: &Path) -> Result<PackageSource, Failure> {
     let manifest = manifest(root);
     let name = manifest["name"].as_str();
@@ -303,7 +303,7 @@ fn require_network(source: &PackageSource, network: Network) -> Result<(), Failu
     }
 }
 
-/// Keeps what is installed in a project out of its repository.
+/// Adds a `.gitignore`, so that packages installed in a project stay out of its repository.
 fn ignore_installed(dirs: &Dirs, place: &Path) -> Result<(), Failure> {
     let inside = place.strip_prefix(&dirs.project_dir).ok();
     let Some(top) = inside.and_then(|inside| inside.iter().next()) else {

@@ -1,4 +1,4 @@
-//! Runs `npm` and `git`, which fetch what we do not fetch ourselves.
+//! Runs `npm` and `git`, which fetch packages for pinion.
 
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
 
-/// How long fetching one package may take.
+/// The time limit for fetching one package.
 const LIMIT: Duration = Duration::from_secs(600);
 const PAUSE: Duration = Duration::from_millis(20);
-/// How much of what a program said is repeated when it failed.
+/// The number of a failed program's last output lines that the error repeats.
 const LAST_LINES: usize = 12;
 
 /// A program on the `PATH`.
@@ -22,7 +22,7 @@ pub(super) struct Tool {
 }
 
 impl Tool {
-    /// Looks for a program; a relative entry of the `PATH` would let a project choose it, so it does not count.
+    /// Finds a program; ignores relative entries of the `PATH`, which would let a project choose the program.
     pub fn find(name: &'static str) -> Option<Self> {
         let directories = std::env::var_os("PATH")?;
         let mut places = std::env::split_paths(&directories)
@@ -32,7 +32,7 @@ impl Tool {
         Some(Self { name, path })
     }
 
-    /// Runs it without a terminal and waits; the error repeats the end of what it said.
+    /// Runs the program without a terminal and waits; the error repeats the end of its output.
     pub fn run(&self, arguments: &[&str], directory: &Path) -> Result<(), Failure> {
         let mut said = tempfile::tempfile()?;
         let mut child = Command::new(&self.path)
@@ -71,7 +71,7 @@ impl Tool {
 
     fn failure(&self, status: ExitStatus, said: &mut File) -> Failure {
         let mut bytes = Vec::new();
-        // What cannot be read back is missing from a message, no more.
+        // If the output cannot be read back, the message lacks it.
         let _ = said.rewind().and_then(|()| said.read_to_end(&mut bytes));
         let text = String::from_utf8_lossy(&bytes);
         let lines: Vec<&str> = text
@@ -84,7 +84,8 @@ impl Tool {
     }
 }
 
-/// A connection that would ask for a password fails instead, as nobody could answer.
+/// Returns the ssh command of git. A connection that would prompt for a password fails instead, because there is no
+/// terminal for an answer.
 fn ssh_command() -> std::ffi::OsString {
     std::env::var_os("GIT_SSH_COMMAND").unwrap_or_else(|| "ssh -o BatchMode=yes".into())
 }

@@ -1,5 +1,5 @@
-//! A directory beside the destination in which a package is made ready, so that it appears in one step and a
-//! failure leaves nothing.
+//! A directory beside the destination in which a package is prepared, so that it appears in one step and a failure
+//! leaves nothing.
 
 use std::fs;
 use std::io;
@@ -9,10 +9,10 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 const PREFIX: &str = ".install-";
-/// A stage this old was left behind by a process that was killed.
+/// The age from which a stage counts as left behind by a killed process.
 const STALE: Duration = Duration::from_secs(3600);
 
-/// The stage; it goes with everything in it when dropped.
+/// The stage; dropping it removes its directory.
 pub(super) struct Stage {
     base: PathBuf,
     directory: TempDir,
@@ -30,12 +30,12 @@ impl Stage {
         })
     }
 
-    /// Where to work.
+    /// Returns the directory of the stage.
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
 
-    /// Moves what is in `ready` to `place`, runs `record`, and puts everything back if that fails.
+    /// Moves `ready` to `place`, runs `record`, and restores everything if that fails.
     pub fn finish<T, E: From<io::Error>>(
         self,
         ready: &Path,
@@ -53,7 +53,7 @@ impl Stage {
         let is_moved = moved.is_ok();
         let result = moved.map_err(E::from).and_then(|()| record());
         if result.is_err() {
-            // What cannot be moved back goes with the stage; the settings do not name it.
+            // A directory that cannot be moved back is removed with the stage; the settings do not name it.
             if is_moved {
                 let _ = pinion_files::rename_new(place, &self.path().join("failed"));
             }
@@ -68,13 +68,13 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        // Only a base that was made for this, and holds nothing but the stage, goes.
+        // Removes the base only if it is empty without the stage.
         let _ = fs::remove_dir_all(self.directory.path());
         let _ = fs::remove_dir(&self.base);
     }
 }
 
-/// Removes directories above `place` that hold nothing, up to `base`.
+/// Removes empty directories above `place`, up to `base`.
 pub(super) fn remove_empty_parents(place: &Path, base: &Path) {
     let parents = place.ancestors().skip(1);
     for parent in parents.take_while(|parent| parent.starts_with(base) && *parent != base) {
