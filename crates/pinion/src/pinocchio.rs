@@ -47,7 +47,8 @@ impl End {
     }
 }
 
-/// Ends the processes of the run, gives the writer time to write the rest of the queue, and returns the exit code.
+/// Ends the processes of the run and returns the exit code. After a regular end it waits until the rest of the queue is
+/// written or a signal arrives; otherwise it waits for the writer at most `LAST_WORDS`.
 fn conclude<T: Outgoing>(
     runtime: Runtime,
     mut ending: Ending,

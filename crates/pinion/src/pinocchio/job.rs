@@ -274,7 +274,7 @@ fn file_name(command: &Command) -> String {
     }
 }
 
-/// Returns the profile settings given on the command line.
+/// Returns the profile, registries and settings that the command and its command line request.
 fn asked(command: &Command, values: &BuiltInValues) -> ProfileRequest {
     let text = |name: &str| {
         let given = values.source(name) == Some(Source::CommandLine);

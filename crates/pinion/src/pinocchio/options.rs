@@ -79,7 +79,7 @@ impl Mode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Asking {
     Never,
-    /// When the answer is printed on a terminal.
+    /// Only if the answer is printed on a terminal.
     OnTerminal,
     Always,
 }

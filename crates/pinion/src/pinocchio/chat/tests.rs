@@ -20,7 +20,7 @@ use crate::pinocchio::options::{Options, built_ins};
 
 const COMMAND: &str = "name: say\nsystem-prompt: Be brief.\nprompt: \"{{ .what }}\"\nflags:\n  - name: what\n    type: string\n    default: \"\"\n";
 
-/// A directory in which commands are run.
+/// A directory in which the tests run commands.
 struct Home(TempDir);
 
 impl Home {
