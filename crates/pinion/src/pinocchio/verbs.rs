@@ -1,4 +1,4 @@
-//! The commands of `run-command` and `commands`: run a file, run a command of a repository, list repositories.
+//! The verbs `run-command` and `commands`: run a file, run a command of a repository, list the commands there.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -23,9 +23,9 @@ use crate::program::Program;
 pub(crate) enum Verb {
     /// Run the command in a file.
     RunCommand(Vec<String>),
-    /// Look at repositories.
+    /// List, run or explain the commands of repositories.
     Commands(Vec<String>),
-    /// Run a command of a repository by its words; options may stand before them.
+    /// Run a command of a repository by its words; options may precede them.
     Named(Vec<String>),
     /// Explain a command or a topic.
     Help(Vec<String>),
