@@ -5,12 +5,12 @@
 //! | `chat` | `{message, agent_id?, topic_id?, detach?}` | events, then `{"status":"done",…}` |
 //! | `steer`, `follow_up` | `{topic_id, message}` | `{"status":"queued",…}` |
 //! | `abort` | `{topic_id}` | `{"status":"aborted"}` or `{"status":"idle"}` |
-//! | `state` | `{topic_id}` | how it stands |
+//! | `state` | `{topic_id}` | the topic's status, its last run, its model and its message counts |
 //!
-//! and records: `topic …`, `agent …`, `event …`, `run …`, `sessions …`, `config get`. A topic is a session on disk. While something is
-//! said in it, it has an engine; afterwards nothing of it stays in memory. An event says something to an agent by the clock. What
-//! `chat` streams are objects with a `type`: `start` (ours, first),
-//! `text`, `thinking`, `tool_call`, `tool_result`, `usage`, `error`, `done`.
+//! and records: `topic …`, `agent …`, `event …`, `run …`, `sessions …`, `config get`. A topic is a session on disk. It
+//! has an engine during a run; afterwards nothing of it stays in memory. An event sends a prompt to an agent at a
+//! scheduled time. `chat` streams objects with a `type`: `start` (always first), `text`, `thinking`, `tool_call`,
+//! `tool_result`, `usage`, `error`, `done`.
 
 mod agents;
 mod build;
@@ -49,20 +49,20 @@ use crate::cli::Flags;
 use crate::engine::Shared;
 use crate::program::Program;
 
-/// The alias the agent goes by.
+/// The agent clip's alias in the hub.
 pub(crate) const ALIAS: &str = "agent";
 
-/// What agents are run with.
+/// Settings for the runs of all agents.
 pub(crate) struct AgentOptions {
-    /// Model, provider, approvals, thinking: what holds unless an agent says otherwise.
+    /// Model, provider, approvals and thinking level; an agent's own settings override them.
     pub flags: Flags,
-    /// Where agents and topics are kept: the data directory of the clip.
+    /// The directory of agents and topics: the data directory of the clip.
     pub directory: PathBuf,
-    /// Where tools work; the directory the program was started in unless said.
+    /// The working directory of tools; the program's own by default.
     pub cwd: Option<PathBuf>,
 }
 
-/// The agent as a clip of `hub`, which looks at the clock from now on. Must be called within a runtime.
+/// Creates the agent clip of `hub` and starts its clock. Must be called within a runtime.
 pub(crate) fn agent_clip(
     hub: &Arc<Hub>,
     options: AgentOptions,
@@ -100,7 +100,6 @@ pub(crate) fn agent_clip(
     Ok(clip)
 }
 
-/// The agent.
 struct AgentClip {
     alias: String,
     manifest: Arc<Manifest>,
@@ -108,9 +107,9 @@ struct AgentClip {
     topics: Topics,
     events: Events,
     runs: Runs,
-    /// What all engines have in common.
+    /// State that all engines share.
     shared: Shared,
-    /// Whose clips are tools; it owns us.
+    /// The hub whose clips are tools. Weak because the hub owns this clip.
     hub: Weak<Hub>,
     program: Program,
     flags: Flags,
@@ -160,7 +159,7 @@ impl AgentClip {
         }
     }
 
-    /// Says in the log of the hub what nobody else is told.
+    /// Writes a warning to the hub's log, for failures that no caller receives.
     fn complain(&self, message: &str) {
         if let Some(hub) = self.hub.upgrade() {
             hub.log().push(Level::Warn, Origin::System, message);
@@ -238,7 +237,7 @@ impl AgentClip {
         .await
     }
 
-    /// A run that nobody knows of any more ended with the hub it was in.
+    /// Marks a run as failed if it is recorded as running but is not in memory: it ended with an earlier hub process.
     fn true_to_life(&self, mut topic: Topic) -> Topic {
         let live = self.runs.of(&topic.id);
         if let Some(run) = &mut topic.run
@@ -251,7 +250,7 @@ impl AgentClip {
         topic
     }
 
-    /// The run of this id, or the last one of the topic of this id.
+    /// Returns the run of this id, or the last run of the topic of this id.
     async fn run(self: &Arc<Self>, caller: &Principal, id: &str) -> Result<Run, Failure> {
         let (clip, caller, id) = (Arc::clone(self), caller.clone(), id.to_owned());
         blocking(move || {

@@ -1,4 +1,4 @@
-//! An engine for a topic: what its agent says, what its caller may do.
+//! An engine for a topic, with the settings of its agent and the permissions of its caller.
 
 use std::sync::Arc;
 
@@ -19,18 +19,18 @@ use crate::clip_tools::{self, Inside, Way};
 use crate::engine::{self, Basis, Company, Conversation, Engine, Shared};
 use crate::extensions::Audience;
 
-/// The provider of an agent that names an address of its own.
+/// The provider id of an agent that has its own `base_url`.
 const OWN_PROVIDER: &str = "agent";
 
 impl AgentClip {
-    /// Puts an engine together for `caller`. Only who owns the hub has tools of this machine and what lies on its disk.
+    /// Builds an engine for `caller`. Only the hub's owner gets tools of this machine and files on its disk.
     pub(super) async fn build(
         &self,
         caller: &Principal,
         topic: &Topic,
         feed: Arc<Feed>,
     ) -> Result<Engine, Failure> {
-        // Another agent may have tools that this one was denied.
+        // No fallback to another agent: it may have tools that this one was denied.
         let agent = self.agents.get(Some(&topic.agent_id)).map_err(|failure| {
             if failure.code != Code::NotFound {
                 return failure;
@@ -78,13 +78,13 @@ impl AgentClip {
         Ok(engine)
     }
 
-    /// What the hub was started with, and over it what the agent says.
+    /// Returns the hub's start flags, overridden by the agent's settings.
     fn flags(&self, agent: &Agent, topic: &Topic) -> Flags {
         let mut flags = self.flags.clone();
         flags.session_id = Some(topic.id.clone());
         flags.session_dir = Some(self.topics.sessions().display().to_string());
         flags.dialect = Some(Dialect::Modern);
-        // Extensions take part in the session of one user; here there may be many.
+        // An extension expects the session of a single user; a hub may have many users.
         flags.no_extensions = true;
         flags.thinking = agent.thinking.or(flags.thinking);
         if !agent.system_prompt.is_empty() {
@@ -94,13 +94,13 @@ impl AgentClip {
             let filled = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
             flags.model = filled(&agent.llm_model);
             flags.provider = filled(&agent.llm_provider);
-            // It belongs to the model the hub was started with.
+            // The key belongs to the model that the hub was started with.
             flags.api_key = None;
         }
         flags
     }
 
-    /// Models and keys of an agent that has a key or an address of its own. No other key is sent to that address.
+    /// Returns models and keys for an agent that has its own key or address. No other key is sent to that address.
     fn registry(&self, agent: &Agent, flags: &mut Flags) -> Result<Option<Registry>, Failure> {
         let key = agent.api_key.reveal();
         if let Some(key) = key {
@@ -133,7 +133,7 @@ impl AgentClip {
         Ok(Some(registry))
     }
 
-    /// The clips the agent may use, as far as the caller may.
+    /// Returns the clips that both the agent and the caller may use, as tools.
     fn tools(&self, caller: &Principal, agent: &Agent) -> Vec<Arc<dyn Tool>> {
         let Some(hub) = self.hub.upgrade() else {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! What happens in a run, as the outputs of the call that began it.
+//! The events of a run as outputs of the call that started it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -27,20 +27,20 @@ const WAITING_BYTES: usize = 4 << 20;
 const MOST_OUTPUTS: usize = 8 * 1024;
 /// Bytes that may wait at all.
 const MOST_BYTES: usize = 64 << 20;
-/// How long a run may be silent before it says that it goes on.
+/// Silence after which the feed sends an empty text, so that intermediaries do not close the stream.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(60);
 
-/// Takes what happens to the caller.
+/// Sends the events of a run to the caller.
 pub(super) struct Feed {
     outputs: mpsc::Sender<Output>,
-    /// The place of the last output, until it is sent.
+    /// The reserved slot of the last output, until it is sent.
     last_place: Mutex<Option<mpsc::OwnedPermit<Output>>>,
-    /// Outputs that wait, and their bytes.
+    /// Number of unread outputs; `waiting_bytes` is their size.
     waiting: AtomicUsize,
     waiting_bytes: AtomicUsize,
-    /// Told when something was read.
+    /// Notified after the caller has read an output or has left.
     read: Notify,
-    /// Nobody reads any more.
+    /// The caller does not read any more.
     left: AtomicBool,
     seen: Mutex<Seen>,
 }
@@ -52,20 +52,20 @@ enum Output {
 
 #[derive(Default)]
 struct Seen {
-    /// The blocks of the growing answer that are shown, by position.
+    /// The kinds of the growing answer's visible blocks, by position.
     blocks: HashMap<usize, &'static str>,
     last: Option<Arc<Message>>,
 }
 
 impl Feed {
-    /// A feed, and the answer it goes into. Dropping the answer tells `abandoned`, unless the run is to go on.
+    /// Returns a feed and its answer. Dropping the answer cancels `abandoned`, unless `detach` is set.
     pub fn new(
         deadline: Option<Instant>,
         abandoned: CancellationToken,
         detach: bool,
     ) -> (Arc<Self>, Answers) {
         let (outputs, receiver) = mpsc::channel(MOST_OUTPUTS + 1);
-        // Nothing waits yet, so there is a place.
+        // Nothing waits yet, so the channel has a free slot.
         let last_place = outputs.clone().try_reserve_owned().ok();
         let feed = Arc::new(Self {
             outputs,
@@ -94,17 +94,17 @@ impl Feed {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says something.
+    /// Sends one event to the caller. Ends the answer with `resource_exhausted` if too much is unread.
     pub fn say(&self, event: &Value) {
         if self.left.load(Ordering::Acquire) {
             return;
         }
         let part = Bytes::from(event.to_string());
         let bytes = part.len();
-        // Counted first: the reader may be faster.
+        // Counted before sending: the reader may be faster.
         self.waiting.fetch_add(1, Ordering::AcqRel);
         let before = self.waiting_bytes.fetch_add(bytes, Ordering::AcqRel);
-        // A single output may be larger.
+        // A single output may exceed the limit.
         let fits = before == 0 || before + bytes <= MOST_BYTES;
         let sent = fits && {
             let sent = self.outputs.try_send(Output::Part(part));
@@ -118,18 +118,17 @@ impl Feed {
         }
     }
 
-    /// Says how it ended.
+    /// Sends the last output. Only the first call has an effect.
     pub fn end(&self, end: Result<Value, Failure>) {
         let end = end.map(|value| value.to_string().into());
         let place = self.last_place.lock();
         let place = place.unwrap_or_else(PoisonError::into_inner).take();
-        // The first end counts.
         if let Some(place) = place {
             place.send(Output::Last(end));
         }
     }
 
-    /// The last answer of the model.
+    /// Returns the model's last answer.
     pub fn last(&self) -> Option<Arc<Message>> {
         self.seen().last.clone()
     }
@@ -214,7 +213,7 @@ impl Listener for Feed {
     }
 }
 
-/// Tokens as callers know them, and what they cost in US dollars.
+/// Returns token counts in the form of the `usage` event, with their cost in US dollars.
 pub(super) fn usage(usage: &Usage) -> Value {
     json!({
         "type": "usage",
@@ -232,13 +231,13 @@ fn text_of(output: &ToolOutput) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// Why an answer is none.
+/// Returns the reason why the model's request failed.
 pub(super) fn fault(answer: &AssistantMessage) -> String {
     let message = answer.error_message.clone();
     message.unwrap_or_else(|| format!("the request ended with {}", answer.stop_reason.as_str()))
 }
 
-/// The caller's end.
+/// The caller's end of a feed.
 struct Reader {
     receiver: mpsc::Receiver<Output>,
     feed: std::sync::Weak<Feed>,
@@ -247,7 +246,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// The next output, and whether others may follow.
+    /// Returns the next output, and whether others may follow.
     async fn next(&mut self) -> (Result<Bytes, CallError>, bool) {
         let deadline = self.deadline;
         let too_late = async {
@@ -279,7 +278,7 @@ impl Reader {
                 None => unanswered(Code::Internal, "the run ended unexpectedly"),
             },
             () = too_late => unanswered(Code::DeadlineExceeded, "the run was not over in time"),
-            // Those in between take silence for the end.
+            // Intermediaries treat silence as the end of the stream.
             () = tokio::time::sleep(SIGN_OF_LIFE) => {
                 (Ok(Bytes::from_static(br#"{"type":"text","content":""}"#)), true)
             }
@@ -304,7 +303,7 @@ mod tests {
 
     use super::*;
 
-    /// A feed of an answer that grows, and what its caller reads.
+    /// Returns a feed with an open text block, and its answer.
     fn growing() -> (Arc<Feed>, Answers) {
         let (feed, answers) = Feed::new(None, CancellationToken::new(), false);
         let block = Arc::new(Block::text(""));
@@ -312,7 +311,7 @@ mod tests {
         (feed, answers)
     }
 
-    /// The answer grows by a number, padded to so many bytes.
+    /// Adds a number to the answer, padded to `bytes` bytes.
     fn grow(feed: &Feed, number: usize, bytes: usize) {
         let mut delta = number.to_string();
         delta.push_str(&" ".repeat(bytes - delta.len()));
@@ -320,7 +319,7 @@ mod tests {
         feed.notice(1, &Event::BlockDelta { index: 0, delta });
     }
 
-    /// Reads an answer to its end: its numbers, and how it ended.
+    /// Reads an answer to its end. Returns its numbers and its last output or failure.
     async fn read(mut answers: Answers) -> (Vec<usize>, Result<Value, Failure>) {
         let mut numbers = Vec::new();
         loop {

@@ -7,7 +7,7 @@ use pinion_status::{Code, Failure};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// What a file says; nothing if it is not there.
+/// Returns the parsed content of a file; `None` if the file does not exist.
 pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Failure> {
     let bytes = match files::read_if_present(path) {
         Ok(Some(bytes)) => bytes,
@@ -24,22 +24,22 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Failur
     })
 }
 
-/// Puts `content` in the place of a file: all of it or none.
+/// Replaces a file atomically.
 pub(super) fn replace(path: &Path, content: &impl Serialize) -> Result<(), Failure> {
     files::replace(path, content).map_err(|error| Failure::io(path.display(), &error))
 }
 
-/// The time as records have it.
+/// Returns the current time in the format of records.
 pub(super) fn now() -> String {
     stamp(jiff::Timestamp::now())
 }
 
-/// A time in milliseconds as records have it.
+/// Formats a time in milliseconds since the epoch for records.
 pub(super) fn time(millis: i64) -> String {
     stamp(jiff::Timestamp::from_millisecond(millis).unwrap_or_default())
 }
 
-/// Times of records that are reckoned with, or none.
+/// Serialization of optional timestamps in records, for fields that the program computes with.
 pub(super) mod moment {
     use jiff::Timestamp;
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de::Error as _};
@@ -60,7 +60,7 @@ pub(super) mod moment {
     }
 }
 
-/// A moment as records have it.
+/// Formats a timestamp for records: RFC 3339 with milliseconds.
 pub(super) fn stamp(time: jiff::Timestamp) -> String {
     format!("{time:.3}")
 }

@@ -1,4 +1,4 @@
-//! Topics, agents, events and sessions, for whoever looks at them or changes them.
+//! Requests that read or change topics, agents, events and sessions.
 
 use pinion_access::Principal;
 use pinion_status::{Code, Failure};
@@ -9,7 +9,7 @@ use super::topics::{Topic, title_of};
 use super::{AgentClip, keep, runs, views};
 
 impl AgentClip {
-    /// Everything that only looks at files, or changes them.
+    /// Answers a request that only reads or changes files. Blocks.
     pub(super) fn look_up(&self, caller: &Principal, request: Request) -> Result<Value, Failure> {
         let owner = || match caller {
             Principal::Super => Ok(()),

@@ -1,4 +1,4 @@
-//! What is going on: at most one run in a topic, and a limited number of them together.
+//! Runs in progress: at most one per topic, and a limited number in total.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,42 +11,42 @@ use tokio_util::sync::CancellationToken;
 
 use super::topics::Run;
 
-/// How many runs there may be at a time.
+/// Maximum number of concurrent runs.
 pub(super) const MOST: usize = 16;
-/// How many more by the clock, so that an event does not depend on how busy callers keep the hub.
+/// Additional concurrent runs for events, so that callers cannot block the scheduler.
 pub(super) const MOST_BY_THE_CLOCK: usize = 4;
-/// How long a run that was stopped may take to end.
+/// Time that a stopped run may take to end.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// All runs.
+/// The runs in progress, by topic id.
 #[derive(Debug, Default)]
 pub(super) struct Runs(Arc<Mutex<HashMap<String, Arc<Live>>>>);
 
-/// A run.
+/// A run in progress.
 #[derive(Debug)]
 pub(super) struct Live {
     pub run: Run,
-    /// Asks it to end.
+    /// Cancelled to stop the run.
     pub stop: CancellationToken,
-    /// Told when it has ended, and nothing of it is left.
+    /// Cancelled after the run has ended and released everything.
     pub over: CancellationToken,
-    /// How to reach its engine, once there is one.
+    /// A handle to the run's engine, once the engine exists.
     pub session: watch::Sender<Option<Handle>>,
-    /// Held while something is said into it; true when it listens no more.
+    /// Locked while a message is added to the run; true once the run does not accept messages any more.
     pub closed: tokio::sync::Mutex<bool>,
 }
 
-/// A run that is to begin.
+/// A run that has not started.
 #[derive(Debug)]
 pub(super) struct Turn {
     run: Run,
     stop: CancellationToken,
-    /// How many runs there may be with it.
+    /// Maximum number of concurrent runs, including this one.
     most: usize,
 }
 
 impl Turn {
-    /// One that a caller begins; `stop` ends it.
+    /// Creates a run for a caller; `stop` ends it.
     pub fn new(run: Run, stop: CancellationToken) -> Self {
         Self {
             run,
@@ -55,7 +55,7 @@ impl Turn {
         }
     }
 
-    /// One that begins by the clock.
+    /// Creates a run for an event.
     pub fn by_the_clock(run: Run, stop: CancellationToken) -> Self {
         Self {
             most: MOST + MOST_BY_THE_CLOCK,
@@ -64,7 +64,7 @@ impl Turn {
     }
 }
 
-/// That a topic has a run. Ends when it is dropped.
+/// The exclusive claim of a run on its topic. Dropping it releases the topic.
 #[derive(Debug)]
 pub(super) struct Claim {
     runs: Arc<Mutex<HashMap<String, Arc<Live>>>>,
@@ -84,18 +84,18 @@ fn locked(runs: &Mutex<HashMap<String, Arc<Live>>>) -> MutexGuard<'_, HashMap<St
 }
 
 impl Runs {
-    /// What goes on in a topic.
+    /// Returns the run in progress in a topic.
     pub fn of(&self, topic: &str) -> Option<Arc<Live>> {
         locked(&self.0).get(topic).cloned()
     }
 
-    /// The run of this id.
+    /// Returns the run of this id.
     pub fn get(&self, run: &str) -> Option<Arc<Live>> {
         let runs = locked(&self.0);
         runs.values().find(|live| live.run.id == run).cloned()
     }
 
-    /// Begins a run, once what went on in its topic has been stopped.
+    /// Starts a run, after stopping the run in progress in its topic.
     pub async fn begin(&self, turn: Turn) -> Result<Claim, Failure> {
         let Turn { run, stop, most } = turn;
         let live = Arc::new(Live {
@@ -116,7 +116,7 @@ impl Runs {
         }
     }
 
-    /// Takes the topic's place; gives whoever has it.
+    /// Registers the run for its topic, or returns the run that the topic already has.
     fn claim(&self, live: &Arc<Live>, most: usize) -> Result<Option<Arc<Live>>, Failure> {
         let mut runs = locked(&self.0);
         let topic = &live.run.topic_id;
@@ -135,7 +135,7 @@ impl Runs {
 }
 
 impl Live {
-    /// Stops it and waits until it is over.
+    /// Stops the run and waits until it has ended. Fails if that takes longer than `PATIENCE`.
     pub async fn stop(&self) -> Result<(), Failure> {
         self.stop.cancel();
         let over = tokio::time::timeout(PATIENCE, self.over.cancelled()).await;
@@ -145,7 +145,7 @@ impl Live {
         })
     }
 
-    /// Its engine; `None` if it ends before there is one.
+    /// Waits for the engine and returns it; `None` if the run ends first.
     pub async fn engine(&self) -> Option<Handle> {
         let mut session = self.session.subscribe();
         tokio::select! {

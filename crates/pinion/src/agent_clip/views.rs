@@ -1,4 +1,4 @@
-//! Sessions as callers of the agent see them.
+//! Sessions in the form that callers of the agent receive.
 
 use pinion_message::{Block, Message};
 use pinion_session::Store;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::feed::usage;
 use super::keep::time;
 
-/// The last messages of a session, and how many there are.
+/// Returns the last `limit` messages of a session, and the number of all messages.
 pub(super) fn messages(topic: &str, store: &Store, limit: usize) -> (Vec<Value>, usize) {
     let mut shown = Vec::new();
     let mut calls: Vec<(String, Value)> = Vec::new();
@@ -78,7 +78,7 @@ pub(super) fn messages(topic: &str, store: &Store, limit: usize) -> (Vec<Value>,
     (shown, total)
 }
 
-/// Everything a session holds, as its file has it.
+/// Returns the whole content of a session file as JSON.
 pub(super) fn entries(store: &Store) -> Value {
     let header: Value = serde_json::from_slice(store.header().json()).unwrap_or_default();
     let entries: Vec<Value> = store.entries().filter_map(|entry| entry.value()).collect();

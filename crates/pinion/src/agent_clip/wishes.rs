@@ -1,4 +1,4 @@
-//! What records are to be, as callers say it. What is not said stays as it is.
+//! The fields of records in requests of callers. A missing field leaves the stored value unchanged.
 
 use pinion_message::ThinkingLevel;
 use pinion_scheduler::Recurrence;
@@ -6,14 +6,14 @@ use serde::Deserialize;
 
 use super::events::Status;
 
-/// What a new topic is to be.
+/// The requested fields of a new topic.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct TopicWishes {
     pub title: Option<String>,
     pub agent_id: Option<String>,
 }
 
-/// What an agent is to be.
+/// The requested fields of an agent.
 #[derive(Default, Deserialize)]
 pub(super) struct AgentWishes {
     pub name: Option<String>,
@@ -40,7 +40,7 @@ impl std::fmt::Debug for AgentWishes {
     }
 }
 
-/// What an event is to be.
+/// The requested fields of an event.
 #[derive(Default, Deserialize)]
 pub(super) struct EventWishes {
     pub agent_id: Option<String>,
