@@ -1,4 +1,4 @@
-//! Who answers: agents, in a small file of their own.
+//! The stored agents, in `agents.json`.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,19 +11,19 @@ use serde_json::{Value, json};
 use super::keep::{now, read, replace};
 use super::wishes::AgentWishes;
 
-/// The agent there is before any is made.
+/// The id of the agent that exists before the user creates one.
 const DEFAULT: &str = "default";
-/// How many there may be.
+/// Maximum number of agents.
 const MOST: usize = 1000;
 
-/// Who answers.
+/// The stored settings of an agent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Agent {
     pub id: String,
     pub name: String,
     pub llm_provider: String,
-    /// Empty for whatever the hub was started with.
+    /// Empty for the model that the hub was started with.
     pub llm_model: String,
     pub base_url: String,
     pub api_key: Key,
@@ -34,11 +34,11 @@ pub(super) struct Agent {
     pub temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
-    /// The clips it may use; all of them if it names none.
+    /// The clips that the agent may use; empty for all.
     pub scope: Vec<String>,
-    /// The clips it is told of first.
+    /// The clips that come first among the agent's tools.
     pub pinned: Vec<String>,
-    /// Tools of this machine; `None` for the usual ones.
+    /// The agent's tools of this machine; `None` for the default ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
     pub created_at: String,
@@ -67,18 +67,18 @@ impl Default for Agent {
     }
 }
 
-/// A key, which is written to its file and shown to nobody.
+/// An API key. It is written to the file of agents but never sent to a caller.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Key(String);
 
 impl Key {
-    /// The key itself, if there is one.
+    /// Returns the key; `None` if it is empty.
     pub fn reveal(&self) -> Option<&str> {
         Some(self.0.as_str()).filter(|key| !key.is_empty())
     }
 
-    /// Enough of it to know it by: `abcd...wxyz`.
+    /// Returns enough of the key to recognize it: `abcd...wxyz`, or `...` for fewer than 16 characters.
     fn masked(&self) -> String {
         let letters: Vec<char> = self.0.chars().collect();
         match letters.len() {
@@ -99,7 +99,7 @@ impl std::fmt::Debug for Key {
 }
 
 impl Agent {
-    /// As others see it: without its key.
+    /// Returns the agent in the form that callers receive, with a masked key.
     pub fn shown(&self) -> Value {
         let mut shown = json!(self);
         shown["api_key"] = self.api_key.masked().into();
@@ -138,7 +138,7 @@ impl Agent {
         set(&mut self.llm_model, llm_model);
         set(&mut self.base_url, base_url);
         set(&mut self.system_prompt, system_prompt);
-        // A form sends back what it was shown.
+        // A form sends back the masked key.
         if let Some(key) = api_key.filter(|key| *key != self.api_key.masked()) {
             self.api_key = Key(key.trim().to_owned());
         }
@@ -185,11 +185,10 @@ impl Agent {
     }
 }
 
-/// All agents.
 #[derive(Debug)]
 pub(super) struct Agents {
     file: PathBuf,
-    /// As the file has them, in the order they were made.
+    /// The content of the file, in order of creation.
     agents: Mutex<Vec<Agent>>,
 }
 
@@ -199,7 +198,7 @@ struct Stored {
 }
 
 impl Agents {
-    /// Those in `directory`.
+    /// Reads the agents in `directory`.
     pub fn open(directory: &Path) -> Result<Self, Failure> {
         let file = directory.join("agents.json");
         let stored: Option<Stored> = read(&file)?;
@@ -213,7 +212,7 @@ impl Agents {
         self.agents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All of them; there is always one.
+    /// Returns all agents, or the default agent if none is stored.
     pub fn all(&self) -> Vec<Agent> {
         let agents = self.agents().clone();
         match agents.is_empty() {
@@ -222,7 +221,7 @@ impl Agents {
         }
     }
 
-    /// The one of this id, or the first.
+    /// Returns the agent of this id, or the first agent.
     pub fn get(&self, id: Option<&str>) -> Result<Agent, Failure> {
         let all = self.all();
         let found = match id {
@@ -232,7 +231,6 @@ impl Agents {
         found.ok_or_else(|| unknown(id.unwrap_or(DEFAULT)))
     }
 
-    /// Makes one.
     pub fn create(&self, wishes: AgentWishes) -> Result<Agent, Failure> {
         let mut agent = Agent {
             id: uuid::Uuid::new_v4().to_string(),
@@ -252,7 +250,6 @@ impl Agents {
         })
     }
 
-    /// Changes one.
     pub fn update(&self, id: &str, wishes: AgentWishes) -> Result<Agent, Failure> {
         self.change(|agents| {
             if agents.is_empty() && id == DEFAULT {
@@ -269,7 +266,6 @@ impl Agents {
         })
     }
 
-    /// Forgets one.
     pub fn delete(&self, id: &str) -> Result<(), Failure> {
         self.change(|agents| {
             let before = agents.len();
@@ -281,7 +277,7 @@ impl Agents {
         })
     }
 
-    /// Changes the file and then what is known; if the file cannot be written, nothing has changed.
+    /// Changes the file, then the agents in memory. Nothing changes if the file cannot be written.
     fn change<T>(
         &self,
         change: impl FnOnce(&mut Vec<Agent>) -> Result<T, Failure>,
@@ -326,7 +322,7 @@ mod tests {
         assert_eq!(shown["api_key"], "sk-1...cdef");
         assert!(!format!("{made:?}").contains("567890"));
 
-        // What a form sends back does not change the key.
+        // The masked key that a form sends back does not change the key.
         let same = wishes(json!({"api_key": "sk-1...cdef", "enable_reasoning": true}));
         let updated = agents.update(&made.id, same).unwrap();
         assert_eq!(updated.api_key.reveal(), Some("sk-1234567890abcdef"));

@@ -1,4 +1,4 @@
-//! One run: an engine for what is said, from the claim of its topic to its last output.
+//! One run with its engine, from the claim of its topic to its last output.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,11 +22,11 @@ use super::runs::{Live, Turn};
 use super::topics::{Run, Status, Topic, title_of};
 use crate::engine::Engine;
 
-/// How long a session that was stopped may take to settle.
+/// Time that a stopped session may take to become idle.
 const SETTLING: Duration = Duration::from_secs(5);
 
 impl AgentClip {
-    /// Runs what is said; the answer is what happens.
+    /// Starts a run for a message. The answer streams the run's events.
     pub(super) fn chat(
         self: Arc<Self>,
         caller: Principal,
@@ -69,7 +69,7 @@ impl AgentClip {
             .await
     }
 
-    /// One run in a topic, written down from its beginning to its end.
+    /// Runs a message in a topic, and records the run at its start and its end.
     pub(super) async fn run_in(
         self: &Arc<Self>,
         caller: &Principal,
@@ -112,13 +112,13 @@ impl AgentClip {
                 Err(failure)
             }
         };
-        // Whoever waits for the end finds it written down.
+        // Recorded before the claim is dropped: a caller that waits for the end reads the final state.
         self.record(&topic.id, &run, None).await;
         drop(claim);
         result
     }
 
-    /// Writes down how a run stands. What cannot be written is said and forgotten: the run itself is on its way.
+    /// Records the state of a run in its topic. A failure is only logged, because the run itself continues.
     async fn record(self: &Arc<Self>, topic: &str, run: &Run, title: Option<String>) {
         let (clip, id, run) = (Arc::clone(self), topic.to_owned(), run.clone());
         let recorded = blocking(move || {
@@ -157,12 +157,12 @@ impl AgentClip {
         let driven = drive.await;
         session.stopper().stop();
         live.session.send_replace(None);
-        // A session that does not settle in time is left behind; its file is whole at any moment.
+        // A session that does not settle in time is abandoned; its file is complete at any time.
         if tokio::time::timeout(SETTLING, &mut task).await.is_err() {
             task.abort();
         }
         let family = topic.id.clone();
-        // What cannot be killed now ends with the program.
+        // A process that cannot be killed now ends with the program.
         let _ = tokio::task::spawn_blocking(move || pinion_process::kill_family(&family)).await;
         driven?;
         if live.stop.is_cancelled() {
@@ -180,7 +180,7 @@ impl AgentClip {
         }
     }
 
-    /// Puts an engine together, on a thread beside: it reads files.
+    /// Builds an engine on a blocking thread, because that reads files.
     async fn engine(
         self: &Arc<Self>,
         caller: &Principal,
@@ -197,7 +197,7 @@ impl AgentClip {
         blocking(move || runtime.block_on(clip.build(&caller, &topic, feed))).await
     }
 
-    /// Says something into a run.
+    /// Adds a message to the run in progress.
     pub(super) async fn say_into(
         &self,
         topic: &Topic,
@@ -225,7 +225,7 @@ impl AgentClip {
     }
 }
 
-/// Says what is to be said and waits until nothing more happens, or until somebody stops it.
+/// Sends the prompt and waits until the engine is idle or the run is stopped.
 async fn drive(session: &Handle, message: String, live: &Live) -> Result<(), Failure> {
     let prompt = ask(session, Command::Prompt(Prompt::new(message)));
     prompt.await.map_err(refused)?;
@@ -233,14 +233,14 @@ async fn drive(session: &Handle, message: String, live: &Live) -> Result<(), Fai
         tokio::select! {
             biased;
             () = live.stop.cancelled() => {
-                // The engine settles whether or not it answers in time.
+                // The engine stops even if it does not answer in time.
                 let _ = tokio::time::timeout(SETTLING, ask(session, Command::Abort)).await;
                 return Ok(());
             }
             _ = ask(session, Command::WaitForIdle) => {}
         }
         let mut closed = live.closed.lock().await;
-        // Something may have been said in the meantime, and then it goes on.
+        // A message may have arrived in the meantime; then the run continues.
         match ask(session, Command::GetState).await {
             Ok(Answer::State(state)) if state.is_streaming || state.is_compacting => {}
             _ => {
@@ -251,18 +251,18 @@ async fn drive(session: &Handle, message: String, live: &Live) -> Result<(), Fai
     }
 }
 
-/// Asks an engine; its one answer.
+/// Sends a command to an engine and returns its answer.
 pub(super) async fn ask(session: &Handle, command: Command) -> Result<Answer, EngineError> {
     let (sender, answer) = oneshot::channel();
     let reply = Reply::new(move |result| {
-        // Nobody else waits for it.
+        // The receiver may be gone; then the answer is not needed.
         let _ = sender.send(result);
     });
     session.send(command, reply).await;
     answer.await.unwrap_or(Err(EngineError::Dropped))
 }
 
-/// Work that reads files, on a thread for that.
+/// Runs work that reads files on a blocking thread.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {

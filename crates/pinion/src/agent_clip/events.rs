@@ -1,7 +1,8 @@
-//! What agents are told by the clock: a small record each, on disk and in memory.
+//! Scheduled prompts to agents: a small record each, on disk and in memory.
 //!
-//! An event is `active` until it is paused or cancelled, or was `once` and has run: then it is `done`. `next_run_at` says when an
-//! active one is due. It is taken away when the run begins, so what a hub dies in the middle of is not begun again.
+//! An event is `active` until it is paused or cancelled, or was `once` and has run: then it is `done`. `next_run_at` is
+//! the time at which an active event is due. It is removed when the run starts, so that a run during which the hub is
+//! killed is not started again.
 
 mod calls;
 
@@ -19,24 +20,24 @@ use super::keep::{self, moment, read, replace};
 use super::runs::MOST_BY_THE_CLOCK;
 use super::topics::sees;
 
-/// How many there may be. Those that are over give way to new ones.
+/// Maximum number of events. A new event replaces one that is cancelled or done.
 const MOST: usize = 1000;
-/// How late an event that is called once may be called.
+/// Delay after which a `once` event that was missed is cancelled instead of run.
 const LATEST: SignedDuration = SignedDuration::from_hours(24);
 
-/// Something an agent is told by the clock.
+/// A scheduled prompt to an agent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Event {
     pub id: String,
     pub agent_id: String,
-    /// Where it is said; in a new topic every time if it names none.
+    /// The topic that receives the prompt; each run creates a new topic if this is `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topic_id: Option<String>,
     #[serde(rename = "type")]
     pub kind: Recurrence,
-    /// When, as it was written.
+    /// The time of the event, in the form the caller wrote.
     pub schedule: String,
-    /// Empty for that of the machine.
+    /// The name of a time zone; empty for the machine's.
     #[serde(default)]
     pub timezone: String,
     pub prompt: String,
@@ -45,31 +46,30 @@ pub(super) struct Event {
     pub last_run_at: Option<Timestamp>,
     #[serde(default, with = "moment", skip_serializing_if = "Option::is_none")]
     pub next_run_at: Option<Timestamp>,
-    /// Where its last run was, and which.
+    /// The topic of the last run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_topic_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_run_id: Option<String>,
-    /// Why its last run failed, or did not happen.
+    /// The reason why the last run failed or did not start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
-    /// Who made it; nobody else sees it but who owns the hub.
+    /// The creator. Only the creator and the hub's owner see the event.
     pub owner: String,
-    /// Whose the clip is that made it.
+    /// The scope that owns the clip that created the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<Scope>,
     pub created_at: String,
     pub updated_at: String,
 }
 
-/// How an event stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Status {
     Active,
     Paused,
     Cancelled,
-    /// It was to run once, and has.
+    /// A `once` event that has run.
     Done,
 }
 
@@ -78,12 +78,12 @@ impl Event {
         matches!(self.status, Status::Cancelled | Status::Done)
     }
 
-    /// What goes on one after the other: all events of a topic.
+    /// Returns the key under which runs of events exclude each other: the topic, or the event if it has no topic.
     fn place(&self) -> &str {
         self.topic_id.as_deref().unwrap_or(&self.id)
     }
 
-    /// In whose name it runs: who made it, with what everybody of that name may do.
+    /// Returns the principal that the event runs as: its creator, with the permissions of that name.
     fn caller(&self) -> Principal {
         if self.owner == Principal::Super.to_string() {
             return Principal::Super;
@@ -100,7 +100,7 @@ impl Event {
                 manage: false,
                 id: TokenId::from("event"),
             },
-            // A scope that cannot be read sees nothing.
+            // An unreadable scope gets no permissions.
             Err(_) => Principal::Anonymous,
         }
     }
@@ -109,7 +109,7 @@ impl Event {
         When::read(self.kind, &self.schedule, &self.timezone)
     }
 
-    /// Sets when it is due next. One that is active must have a time to come.
+    /// Sets the next due time. Fails if the event is active and its schedule is in the past.
     fn plan(&mut self, now: Timestamp) -> Result<(), Failure> {
         self.next_run_at = None;
         let when = self.when()?;
@@ -126,7 +126,8 @@ impl Event {
         Ok(())
     }
 
-    /// What is true after the hub was away: a daily time that was missed waits for the next, a single one is still due.
+    /// Updates the event after a restart of the hub: a missed daily time waits for the next day, a missed `once` event
+    /// is still due, and a `once` event whose run had started is done.
     fn wake(&mut self, now: Timestamp) {
         match (self.status, self.kind) {
             (Status::Active, Recurrence::Daily) => {
@@ -142,7 +143,7 @@ impl Event {
         }
     }
 
-    /// Takes its time; whether it runs.
+    /// Removes the due time and, for a daily event, sets the next one. Returns whether the event runs.
     fn begin(&mut self, at: Timestamp, now: Timestamp) -> bool {
         self.next_run_at = None;
         match self.kind {
@@ -153,7 +154,7 @@ impl Event {
                 return false;
             }
             Recurrence::Once => {}
-            // What cannot be read any more is not due again; it was read when it was made.
+            // The schedule was valid when the event was created; one that does not parse any more is not due again.
             Recurrence::Daily => {
                 self.next_run_at = self.when().ok().and_then(|when| when.next(now))
             }
@@ -163,7 +164,7 @@ impl Event {
         true
     }
 
-    /// Notes how its run ended.
+    /// Records the end of the event's run.
     fn end(&mut self, error: Option<String>) {
         self.last_error = error;
         let is_over = self.kind == Recurrence::Once && self.next_run_at.is_none();
@@ -173,20 +174,19 @@ impl Event {
     }
 }
 
-/// All events.
 #[derive(Debug)]
 pub(super) struct Events {
     directory: PathBuf,
-    /// As their files have them, in the order they were made.
+    /// The content of the event files, in order of creation.
     events: Mutex<Vec<Event>>,
-    /// What goes on, by [`Event::place`].
+    /// Runs in progress, by [`Event::place`].
     going: InFlight,
-    /// Told when there is something new to look at.
+    /// Notified when an event has changed or a run has ended.
     woken: Arc<Notify>,
 }
 
 impl Events {
-    /// Those in `directory`, where they are kept from now on, and why some are left out.
+    /// Reads the events in `directory`. Returns the failures of files that it skipped.
     pub fn open(directory: &Path) -> Result<(Self, Vec<Failure>), Failure> {
         let directory = directory.join("events");
         let failed = |error| Failure::io(directory.display(), &error);
@@ -238,21 +238,21 @@ impl Events {
         }
     }
 
-    /// All that `caller` may see, in the order they were made.
+    /// Returns the events that `caller` may see, in order of creation.
     pub fn all(&self, caller: &Principal) -> Vec<Event> {
         let events = self.events();
         let seen = events.iter().filter(|event| sees(caller, &event.owner));
         seen.cloned().collect()
     }
 
-    /// The one of this id, if `caller` may see it.
+    /// Returns the event of this id, if `caller` may see it.
     pub fn get(&self, caller: &Principal, id: &str) -> Result<Event, Failure> {
         let mut seen = self.all(caller).into_iter();
         let found = seen.find(|event| event.id == id);
         found.ok_or_else(|| unknown(id))
     }
 
-    /// Keeps a new one.
+    /// Stores a new event. Fails if `MOST` events exist and none of them is cancelled or done.
     fn add(&self, event: Event) -> Result<Event, Failure> {
         let mut events = self.events();
         if events.len() >= MOST {
@@ -269,7 +269,7 @@ impl Events {
         Ok(event)
     }
 
-    /// Changes one, if `caller` may see it; if the file cannot be written, nothing has changed.
+    /// Changes an event that `caller` may see. Nothing changes if the file cannot be written.
     fn change(
         &self,
         caller: &Principal,
@@ -289,7 +289,7 @@ impl Events {
         Ok(changed)
     }
 
-    /// Notes what became of one, in memory also if it cannot be written. One that is gone stays so.
+    /// Changes an event, in memory even if the file cannot be written. Does nothing if the event was removed.
     fn note(&self, id: &str, note: impl FnOnce(&mut Event)) -> Result<(), Failure> {
         let mut events = self.events();
         let Some(event) = events.iter_mut().find(|event| event.id == id) else {
@@ -299,7 +299,7 @@ impl Events {
         replace(&self.file(id), event)
     }
 
-    /// Takes those out that go with something else.
+    /// Removes the events for which `goes` is true.
     pub fn forget(&self, goes: impl Fn(&Event) -> bool) -> Result<(), Failure> {
         let mut events = self.events();
         for event in events.iter().filter(|event| goes(event)) {
@@ -309,9 +309,10 @@ impl Events {
         Ok(())
     }
 
-    /// Takes the time of those that are due, the first one first, as far as there is room; and says when the next is.
+    /// Takes the events that are due, the earliest first, while there is room. Returns them and the next time at which
+    /// an event is due.
     ///
-    /// Those that wait for another event of their topic, or for room, stay due: whoever ends tells `woken`.
+    /// An event that waits for another event of its topic, or for room, stays due: the end of a run notifies `woken`.
     fn take_due(&self, now: Timestamp) -> (Vec<Taken>, Option<Timestamp>) {
         let mut events = self.events();
         let mut due: Vec<(Timestamp, &mut Event)> = events
@@ -338,10 +339,10 @@ impl Events {
     }
 }
 
-/// An event whose time was taken.
+/// An event that was due and whose due time was removed.
 struct Taken {
     event: Event,
-    /// That it goes on; `None` if it comes too late to run.
+    /// Marks the run as in progress; `None` if the event is too late to run.
     mark: Option<InFlightGuard>,
 }
 

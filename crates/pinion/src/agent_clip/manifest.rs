@@ -1,14 +1,13 @@
-//! What the agent says about itself as a clip.
+//! The manifest of the agent clip.
 
 use pinion_clip::manifest::Manifest;
 use serde_json::{Value, json};
 
-/// Its package.
 const PACKAGE: &str = "@pinix/agent";
-/// The version of what it understands, which is not ours to choose.
+/// The version of the agent interface, which Pinix defines.
 const VERSION: &str = "1.0.0";
 
-/// The manifest of the agent that goes by `alias`.
+/// Returns the manifest of the agent under `alias`.
 pub(super) fn manifest(alias: &str) -> Manifest {
     let commands: Vec<Value> = COMMANDS
         .iter()
@@ -37,14 +36,14 @@ pub(super) fn manifest(alias: &str) -> Manifest {
     }))
 }
 
-/// A field of an input: name, type, whether it must be there, what it is.
+/// A field of an input: name, type, required or not, description.
 type Field = (&'static str, &'static str, bool, &'static str);
 
 const ID: Field = ("id", "string", true, "Which one");
 const TOPIC: Field = ("topic_id", "string", true, "Which topic");
 const MESSAGE: Field = ("message", "string", true, "What is said");
 
-/// What may be said about an agent.
+/// The fields of an agent that callers may set.
 const AGENT: [Field; 12] = [
     ("name", "string", false, "What it is called"),
     ("llm_provider", "string", false, "The provider of its model"),

@@ -1,4 +1,4 @@
-//! What may be asked of the agent, in the older and the newer spelling: `topic get {"id":…}`, `/topics/<id> get`.
+//! Requests to the agent, in the older and the newer spelling: `topic get {"id":…}`, `/topics/<id> get`.
 
 use pinion_clip::manifest::canonical_command;
 use pinion_jsonl::{explain, explain_with_position};
@@ -9,12 +9,11 @@ use serde_json::{Map, Value};
 
 use super::wishes::{AgentWishes, EventWishes, TopicWishes};
 
-/// The longest name of a topic or an agent.
+/// The longest id of a topic or an agent, in bytes.
 const LONGEST_ID: usize = 64;
-/// The longest message.
+/// The longest message, in bytes.
 const LONGEST_MESSAGE: usize = 8 * 1024 * 1024;
 
-/// What is asked.
 #[derive(Debug)]
 pub(super) enum Request {
     Chat(Chat),
@@ -46,7 +45,7 @@ pub(super) enum Request {
     Help,
 }
 
-/// Something said to an agent.
+/// The input of `chat`.
 #[derive(Debug, Deserialize)]
 pub(super) struct Chat {
     pub agent_id: Option<String>,
@@ -56,14 +55,14 @@ pub(super) struct Chat {
     pub detach: bool,
 }
 
-/// Something said into a run.
+/// The input of `steer` and `follow_up`.
 #[derive(Debug, Deserialize)]
 pub(super) struct Said {
     pub topic_id: String,
     pub message: String,
 }
 
-/// A command without its input: what is to be done, and with what, where the command names it.
+/// A command without its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verb {
     Chat,
@@ -142,13 +141,13 @@ fn verb(command: &str) -> Option<(Verb, Option<String>)> {
     }
 }
 
-/// Whether this command is known, in whichever spelling.
+/// Reports whether the agent supports this command, in either spelling.
 pub(super) fn is_known(command: &str) -> bool {
     verb(command).is_some()
 }
 
 impl Request {
-    /// Reads a request; what it does not know in the input is passed over.
+    /// Parses a request. Ignores unknown members of the input.
     pub fn read(command: &str, input: &[u8]) -> Result<Self, Failure> {
         let Some((verb, named)) = verb(command) else {
             let message = format!("the agent does not support command \"{command}\"");
@@ -236,7 +235,7 @@ fn parsed<T: DeserializeOwned>(members: &Map<String, Value>) -> Result<T, Failur
 fn chat(members: &Map<String, Value>) -> Result<Chat, Failure> {
     let mut chat: Chat = parsed(members)?;
     for id in [&mut chat.topic_id, &mut chat.agent_id] {
-        // A form that was left empty means none.
+        // An empty field of a form means that no id is given.
         *id = id.take().filter(|id| !id.trim().is_empty());
         if let Some(id) = id {
             *id = checked(id.trim())?;
@@ -273,7 +272,7 @@ fn limit(members: &Map<String, Value>) -> Result<usize, Failure> {
     }
 }
 
-/// Ids are names of files, too.
+/// Returns the id if it is valid. Ids are also names of files, so only letters, digits, `-` and `_` are allowed.
 pub(super) fn checked(id: &str) -> Result<String, Failure> {
     let fits = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
     match !id.is_empty() && id.len() <= LONGEST_ID && id.chars().all(fits) {

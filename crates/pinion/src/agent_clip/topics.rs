@@ -1,4 +1,4 @@
-//! Conversations: a small record and a session each, on disk.
+//! Topics: a small record and a session each, on disk.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -10,25 +10,25 @@ use serde::{Deserialize, Serialize};
 
 use super::keep::{now, read, replace};
 
-/// The longest title.
+/// The longest title, in characters.
 const LONGEST_TITLE: usize = 80;
 
-/// A conversation.
+/// The record of a conversation.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Topic {
     pub id: String,
     pub agent_id: String,
     pub title: String,
-    /// Who began it; nobody else sees it but who owns the hub.
+    /// The creator. Only the creator and the hub's owner see the topic.
     pub owner: String,
     pub created_at: String,
     pub updated_at: String,
-    /// What was last done in it.
+    /// The last run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Run>,
 }
 
-/// One answer of an agent, with everything it took.
+/// The record of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Run {
     pub id: String,
@@ -42,7 +42,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// One that begins now.
+    /// Creates a run that starts now.
     pub fn in_topic(topic: &str) -> Self {
         Self {
             id: uuid::Uuid::new_v4().to_string(),
@@ -55,7 +55,6 @@ impl Run {
     }
 }
 
-/// How a run stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Status {
@@ -65,17 +64,17 @@ pub(super) enum Status {
     Cancelled,
 }
 
-/// All topics.
+/// The stored topics.
 #[derive(Debug)]
 pub(super) struct Topics {
     records: PathBuf,
     sessions: PathBuf,
-    /// Held while a record is changed, so that no change is lost.
+    /// Locked while a record is changed, so that no change is lost.
     changing: Mutex<()>,
 }
 
 impl Topics {
-    /// Those in `directory`, where they are kept from now on.
+    /// Opens the topics in `directory` and creates its subdirectories.
     pub fn open(directory: &Path) -> Result<Self, Failure> {
         let topics = Self {
             records: directory.join("topics"),
@@ -89,7 +88,7 @@ impl Topics {
         Ok(topics)
     }
 
-    /// Where their sessions are.
+    /// Returns the directory of the session files.
     pub fn sessions(&self) -> &Path {
         &self.sessions
     }
@@ -98,7 +97,7 @@ impl Topics {
         self.records.join(format!("{id}.json"))
     }
 
-    /// All that `caller` may see, those used last first. A record that cannot be read is left out.
+    /// Returns the topics that `caller` may see, the last used first. Skips records that cannot be read.
     pub fn all(&self, caller: &Principal) -> Result<Vec<Topic>, Failure> {
         let failed = |error| Failure::io(self.records.display(), &error);
         let mut topics = Vec::new();
@@ -120,14 +119,13 @@ impl Topics {
         Ok(topics)
     }
 
-    /// The one of this id, if `caller` may see it.
+    /// Returns the topic of this id, if `caller` may see it.
     pub fn get(&self, caller: &Principal, id: &str) -> Result<Topic, Failure> {
         let found: Option<Topic> = read(&self.record(id))?;
         let seen = found.filter(|topic| sees(caller, &topic.owner));
         seen.ok_or_else(|| Failure::new(Code::NotFound, format!("there is no topic \"{id}\"")))
     }
 
-    /// Begins one.
     pub fn create(
         &self,
         caller: &Principal,
@@ -152,7 +150,7 @@ impl Topics {
         replace(&self.record(&topic.id), topic)
     }
 
-    /// Changes one, if `caller` may see it.
+    /// Changes a topic that `caller` may see.
     pub fn change(
         &self,
         caller: &Principal,
@@ -166,7 +164,7 @@ impl Topics {
         Ok(topic)
     }
 
-    /// Deletes one, with its session.
+    /// Deletes a topic and its session.
     pub fn delete(&self, topic: &Topic) -> Result<(), Failure> {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(session) = self.session(topic) {
@@ -177,12 +175,12 @@ impl Topics {
         std::fs::remove_file(&record).map_err(|error| Failure::io(record.display(), &error))
     }
 
-    /// The file of its session, once there is an answer in it.
+    /// Returns the topic's session file, which exists once it contains an answer.
     pub fn session(&self, topic: &Topic) -> Option<PathBuf> {
         pinion_session::find_id(&self.sessions, &topic.id)
     }
 
-    /// Its session, to look at.
+    /// Opens the topic's session for reading; `None` if there is no session file yet.
     pub fn look(&self, topic: &Topic) -> Result<Option<Store>, Failure> {
         let Some(path) = self.session(topic) else {
             return Ok(None);
@@ -192,13 +190,13 @@ impl Topics {
         Ok(Some(opened.store))
     }
 
-    /// What their sessions hold, by id.
+    /// Lists the session files of all topics.
     pub fn contents(&self) -> Vec<SessionInfo> {
         pinion_session::list(&self.sessions)
     }
 }
 
-/// Whether `caller` may see what belongs to `owner`.
+/// Reports whether `caller` may see the records of `owner`.
 pub(super) fn sees(caller: &Principal, owner: &str) -> bool {
     match caller {
         Principal::Super => true,
@@ -207,7 +205,7 @@ pub(super) fn sees(caller: &Principal, owner: &str) -> bool {
     }
 }
 
-/// The first line of what is said, cut to a title.
+/// Returns the first line of a message, shortened to a title.
 pub(super) fn title_of(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or_default().trim();
     match line.char_indices().nth(LONGEST_TITLE) {

@@ -1,4 +1,4 @@
-//! Events made, changed and ended by callers, and run by the clock.
+//! Events that callers create, change and cancel, and that the clock runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,13 +19,12 @@ use crate::agent_clip::runs::Turn;
 use crate::agent_clip::topics::{Run, title_of};
 use crate::agent_clip::wishes::EventWishes;
 
-/// The longest prompt.
+/// The longest prompt, in bytes.
 const LONGEST_PROMPT: usize = 64 * 1024;
-/// How long a run may take that nobody waits for.
+/// Time limit of an event's run. No caller waits for it, so no call has a deadline that would end it.
 const LIMIT: Duration = Duration::from_secs(3600);
 
 impl AgentClip {
-    /// Makes an event.
     pub(in crate::agent_clip) fn create_event(
         &self,
         caller: &Principal,
@@ -67,7 +66,8 @@ impl AgentClip {
         self.events.add(event)
     }
 
-    /// Changes an event. Its next time changes only if something about its time does: a form sends back what it was shown.
+    /// Changes an event. Its next due time changes only with its type, schedule, time zone or status: a form also sends
+    /// back the fields that the user did not change.
     pub(in crate::agent_clip) fn update_event(
         &self,
         caller: &Principal,
@@ -94,7 +94,7 @@ impl AgentClip {
         })
     }
 
-    /// Ends an event. A run of it that goes on is not stopped.
+    /// Cancels an event. A run in progress is not stopped.
     pub(in crate::agent_clip) fn cancel_event(
         &self,
         caller: &Principal,
@@ -153,15 +153,15 @@ impl AgentClip {
             event.topic_id = filled(Some(&id)).map(str::to_owned);
         }
         if let Some(id) = &event.topic_id {
-            // Ids are names of files, too.
+            // Ids are also names of files.
             let id = crate::agent_clip::request::checked(id)?;
-            // A topic keeps the agent it was begun with.
+            // The agent of a topic does not change.
             event.agent_id = self.topics.get(caller, &id)?.agent_id;
         }
         Ok(())
     }
 
-    /// Runs an event that is due, and notes what came of it.
+    /// Runs an event that is due and records the result.
     async fn call(self: Arc<Self>, taken: Taken) {
         let Taken { event, mark } = taken;
         let Some(mark) = mark else {
@@ -187,7 +187,7 @@ impl AgentClip {
         }
     }
 
-    /// Says its prompt in its topic, as `chat` does.
+    /// Sends the event's prompt to its topic, as `chat` does.
     async fn say(self: &Arc<Self>, event: &Event) -> Result<(), Failure> {
         let caller = event.caller();
         let (clip, asker, wanted) = (Arc::clone(self), caller.clone(), event.clone());
@@ -201,14 +201,14 @@ impl AgentClip {
         let topic = topic.await?;
         let run = Run::in_topic(&topic.id);
         let (topic_id, run_id) = (run.topic_id.clone(), run.id.clone());
-        // That its time was taken is written down before anything is said.
+        // The removed due time is written before the prompt is sent.
         self.note(&event.id, move |event| {
             event.last_topic_id = Some(topic_id);
             event.last_run_id = Some(run_id);
         })
         .await;
         let stop = CancellationToken::new();
-        // Nobody reads along.
+        // No caller reads the answer.
         let (feed, answers) = Feed::new(None, stop.clone(), true);
         drop(answers);
         let turn = Turn::by_the_clock(run, stop.clone());
@@ -219,7 +219,7 @@ impl AgentClip {
             end = &mut run => end.map(drop),
             () = tokio::time::sleep(LIMIT) => {
                 stop.cancel();
-                // It ends because it is told to.
+                // The run ends because `stop` is cancelled.
                 let _ = run.await;
                 let message = format!("the run was not over after {} minutes", LIMIT.as_secs() / 60);
                 Err(Failure::new(Code::DeadlineExceeded, message))
@@ -229,7 +229,6 @@ impl AgentClip {
 }
 
 impl Timed for AgentClip {
-    /// Runs the events that are due.
     fn tick(self: &Arc<Self>, now: &Zoned) -> Option<Timestamp> {
         let (taken, next) = self.events.take_due(now.timestamp());
         for taken in taken {
@@ -243,7 +242,7 @@ impl Timed for AgentClip {
     }
 }
 
-/// What was filled in; a form that was left empty means nothing.
+/// Returns the trimmed text; `None` if it is empty, as in a field of a form that was not filled in.
 fn filled(text: Option<&str>) -> Option<&str> {
     text.map(str::trim).filter(|text| !text.is_empty())
 }

@@ -1,6 +1,6 @@
 use super::*;
 
-/// An event that is due at `next`, made at `number`.
+/// Returns an event that is due at `next`, with an id and a creation time made of `number`.
 fn event(number: u32, kind: Recurrence, next: &str) -> Event {
     Event {
         id: format!("event-{number}"),
@@ -50,7 +50,7 @@ fn events_are_taken_at_their_time_and_not_before() {
     let (taken, next) = events.take_due(now);
     assert_eq!(ids(&taken), ["event-1", "event-2"]);
     assert_eq!(next, Some(time("2026-03-02T09:00:00Z")));
-    // Their time was taken.
+    // Their due time was removed.
     assert!(events.take_due(now).0.is_empty());
     events.note("event-1", |event| event.end(None)).unwrap();
     events
@@ -181,7 +181,7 @@ fn events_go_with_what_they_belong_to_and_old_ones_give_way() {
     events.forget(goes).unwrap();
     let files = std::fs::read_dir(place.path().join("events")).unwrap();
     assert_eq!(files.count(), 2);
-    // One that is forgotten while it runs is not written again.
+    // An event that is removed during its run is not written again.
     events.note("event-1", |event| event.end(None)).unwrap();
     assert_eq!(events.all(&Principal::Super).len(), 2);
     assert!(events.get(&Principal::Guest, "event-0").is_err());
