@@ -1,4 +1,4 @@
-//! `pinion clip …`: what is installed on a hub, what it keeps, and what it says.
+//! `pinion clip …`: installs, lists, describes and removes clips of a hub, and shows their data and logs.
 
 mod add;
 mod bindings;
@@ -37,12 +37,12 @@ pub(crate) const GROUP: Group = Group {
     otherwise: None,
 };
 
-/// Lists clips as `pinix` does: a line each, with tabs.
+/// Lists clips in the format of `pinix`: one line each, separated by tabs.
 pub(crate) fn list_in_tabs(arguments: &[String]) -> Result<ExitCode, Failure> {
     list::IN_TABS.run(arguments)
 }
 
-/// Describes a clip to people, whoever reads.
+/// Describes a clip as text unless `--json` is given, even if stdout is not a terminal.
 pub(crate) fn info(arguments: &[String]) -> Result<ExitCode, Failure> {
     show::INFO.run(arguments)
 }

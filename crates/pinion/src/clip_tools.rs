@@ -1,7 +1,7 @@
 //! Clips as tools of an agent: every command of a clip is a tool.
 //!
-//! What a clip is and who may call it is the hub's business. A call goes the [`Way`] it was given: over the wire to a
-//! hub ([`of_hub`]), or straight through the hub this program is ([`offers`], [`Inside`]).
+//! The hub defines the clips and decides who may call them. A call takes the [`Way`] that the tool was built with: over
+//! the wire to a hub ([`of_hub`]), or directly through the hub of this process ([`offers`], [`Inside`]).
 
 mod inside;
 mod locate;
@@ -21,47 +21,46 @@ use pinion_tools::Tool;
 pub(crate) use self::inside::{Inside, offers};
 pub(crate) use self::remote::of_hub;
 
-/// The most commands a model is told of: some providers take no more tools than 128, and other tools want room.
+/// Maximum number of clip tools: some providers accept at most 128 tools, and other tools need room.
 pub(crate) const MOST_TOOLS: usize = 100;
 
-/// What the command line says about clips.
+/// The flags for clips.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct ClipFlags {
-    /// The clips whose commands are tools; `None` is all of them, if a hub is named.
+    /// The clips whose commands are tools; with `None`, all clips of `hub`, if that is set.
     pub clips: Option<Vec<String>>,
     /// The address of the hub.
     pub hub: Option<String>,
 }
 
 impl ClipFlags {
-    /// Whether any clip is wanted.
+    /// Reports whether the command line asks for clips.
     pub fn is_given(&self) -> bool {
         self.hub.is_some() || self.clips.is_some()
     }
 }
 
-/// The way to clips.
+/// A way to call clips.
 pub(crate) trait Way: Send + Sync {
-    /// Calls a command; dropping the answer cancels the call.
     fn call(&self, clip: &str, command: &str, input: Bytes) -> Answers;
 }
 
-/// A clip a model may use.
+/// A clip that a model may use.
 #[derive(Debug)]
 pub(crate) struct Offer {
     pub alias: String,
-    /// What it can do; without any it takes every command.
+    /// The clip's commands. A clip without a list accepts every command.
     pub commands: Vec<Command>,
 }
 
 impl Offer {
-    /// How many tools it makes.
+    /// Returns the number of tools that the clip needs; at least one.
     fn tools(&self) -> usize {
         self.commands.len().max(1)
     }
 }
 
-/// The commands of these clips as tools.
+/// Returns the commands of these clips as tools.
 pub(crate) fn tools(offers: Vec<Offer>, way: &Arc<dyn Way>) -> Vec<Arc<dyn Tool>> {
     let mut names = names::Names::default();
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
@@ -81,7 +80,7 @@ pub(crate) fn tools(offers: Vec<Offer>, way: &Arc<dyn Way>) -> Vec<Arc<dyn Tool>
     tools
 }
 
-/// As many of these clips as models can be told of, and the names of those that are left out.
+/// Returns the clips that fit into `MOST_TOOLS`, and the aliases of the others.
 pub(crate) fn within_reason(offers: Vec<Offer>) -> (Vec<Offer>, Vec<String>) {
     let mut count = 0;
     let mut left_out = Vec::new();

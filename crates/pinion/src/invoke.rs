@@ -18,7 +18,7 @@ use crate::hub::caller::{self, Caller};
 use crate::hub::show::harmless;
 use crate::verb::{Flag, Line, Verb};
 
-/// The flags that stand before the alias.
+/// The flags before the alias.
 pub(crate) const FLAGS: &[Flag] = &[
     Flag::valued("--clip-token"),
     Flag::bare("--stream"),
@@ -72,17 +72,17 @@ Examples:
   cat page.html | pinion invoke reader summary -
 ";
 
-/// Runs what follows `invoke`.
+/// Runs `invoke` with these arguments.
 pub(crate) fn run_words(arguments: &[String]) -> Result<ExitCode, Failure> {
     VERB.run(arguments)
 }
 
-/// The same, with text that becomes the member `stdin`.
+/// Runs `invoke` with text that becomes the member `stdin`.
 pub(crate) fn run_with(arguments: &[String], piped: Option<String>) -> Result<ExitCode, Failure> {
     VERB.run_with(arguments, piped)
 }
 
-/// Whether `word` asks for help about a command.
+/// Reports whether `word` asks for help.
 fn is_help(word: &str) -> bool {
     matches!(word, "--help" | "-h")
 }
@@ -100,7 +100,7 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
     call(line, &caller, alias, words)
 }
 
-/// What a clip, or one of its commands, takes.
+/// Prints the description of a clip or of one of its commands.
 fn describe(line: &Line, caller: &Caller, alias: &str, words: &Words) -> Result<ExitCode, Failure> {
     if !words.wants_help {
         return Err(line.wrong(&format!("say which command of {alias}")));
@@ -122,14 +122,13 @@ fn describe(line: &Line, caller: &Caller, alias: &str, words: &Words) -> Result<
     out(&crate::clip::described(&manifest))
 }
 
-/// Makes the call.
 fn call(line: &Line, caller: &Caller, alias: &str, words: Words) -> Result<ExitCode, Failure> {
     let stream = line.has("--stream") || words.stream;
     let mut printer = Printer {
         json: line.has("--json") || words.json,
         filter: None,
     };
-    // Before the call, which may do something that cannot be taken back.
+    // Compiled before the call, which may have effects that cannot be undone.
     if let Some(code) = words.filter.as_deref().or(line.value("--jq")) {
         let ourselves = std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into());
         let filter = Filter::compile_confined(&ourselves, code, printer.form());
@@ -170,15 +169,15 @@ fn call(line: &Line, caller: &Caller, alias: &str, words: Words) -> Result<ExitC
     })
 }
 
-/// What becomes of outputs.
+/// Prints outputs.
 struct Printer {
-    /// Texts in quotes too.
+    /// Print texts in quotes too.
     json: bool,
     filter: Option<Filter>,
 }
 
 impl Printer {
-    /// How a filter writes what it makes.
+    /// Returns the format of the filter's output.
     fn form(&self) -> Form {
         let is_terminal = std::io::stdout().is_terminal();
         Form {
@@ -194,7 +193,7 @@ impl Printer {
         }
     }
 
-    /// Prints one output. There is an exit code if the rest is not wanted.
+    /// Prints one output. Returns an exit code if the filter halted and the remaining outputs are not needed.
     async fn print(
         &self,
         caller: &Caller,
@@ -218,7 +217,7 @@ impl Printer {
     }
 }
 
-/// A reader that has gone away does not want the rest.
+/// Returns a failure without a message if the reader of stdout has closed the pipe.
 fn unwritten(error: std::io::Error) -> Failure {
     match error.kind() {
         std::io::ErrorKind::BrokenPipe => Failure::quiet(),
@@ -226,16 +225,16 @@ fn unwritten(error: std::io::Error) -> Failure {
     }
 }
 
-/// What a clip answered instead of an output.
+/// Converts a clip's error to a refusal.
 pub(crate) fn refusal(error: &HubError) -> Refusal {
     let code = Code::all().find(|known| *error.code == *known.as_str());
     Refusal::new(code.unwrap_or(Code::Unknown), error.message.to_string())
 }
 
-/// An output as it is printed: texts without quotes, unless JSON is wanted.
+/// Formats an output: texts without quotes, unless JSON is requested.
 fn shown(output: &Bytes, json: bool) -> Vec<u8> {
     match serde_json::from_slice::<String>(output) {
-        // What others say does not move the cursor.
+        // Text of a clip must not control the terminal.
         Ok(text) if !json && std::io::stdout().is_terminal() => harmless(&text).into_bytes(),
         Ok(text) if !json => text.into_bytes(),
         _ => output.to_vec(),

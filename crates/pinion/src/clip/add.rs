@@ -1,4 +1,4 @@
-//! `clip add`, `clip remove`, `clip update`: what is installed.
+//! `clip add`, `clip remove`, `clip update`: changes the installed clips.
 
 use std::process::ExitCode;
 
@@ -99,7 +99,7 @@ fn added(line: &Line, clip: &ClipInfo) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Installs a clip anew whenever its directory has changed. What does not work then is said, and the version before stays.
+/// Installs a clip again whenever its directory changes. Prints failures; the installed version then stays.
 async fn keep_adding(
     line: &Line,
     caller: &Caller,
@@ -210,7 +210,7 @@ fn tell(line: &Line, before: &ClipInfo, now: &ClipInfo) -> Result<ExitCode, Fail
     }
 }
 
-/// Parts of the hub itself have packages too, and come with it.
+/// Reports whether a clip comes from a registry. Built-in clips have packages too, but are part of the hub.
 fn is_of_a_registry(clip: &ClipInfo) -> bool {
     clip.package.starts_with('@') && clip.provider != *"builtin"
 }
@@ -226,8 +226,8 @@ async fn update_one(line: &Line, caller: &Caller, clip: &ClipInfo) -> Result<Cli
         Some(version) => format!("{}@{version}", clip.package),
         None => clip.package.to_string(),
     };
-    // Unless another registry is named here and now, a clip stays with the one it came from: the same name means somebody
-    // else elsewhere.
+    // Without --registry, a clip stays with the registry it came from: the same name in another registry may belong to
+    // another author.
     let package = match line.value("--registry") {
         Some(_) => source::resolve(line, &package)?,
         None => package,

@@ -1,4 +1,4 @@
-//! `clip bind`, `clip unbind`, `clip bindings`: which clips another one calls.
+//! `clip bind`, `clip unbind`, `clip bindings`: the clips that another clip calls.
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -120,7 +120,7 @@ fn tell(line: &Line, alias: &str) -> Result<ExitCode, Failure> {
     out(&table(&["SLOT", "WANTS", "BOUND TO"], &rows))
 }
 
-/// The same with the clips that would fit, of one slot or of all.
+/// Prints the bindings with the clips that fit each slot, for one slot or for all.
 fn tell_candidates(line: &Line, alias: &str, slot: Option<&str>) -> Result<ExitCode, Failure> {
     let caller = Caller::of(line)?;
     let asking = async { Ok((ask(&caller, alias).await?, list::clips(&caller).await?)) };
@@ -153,7 +153,7 @@ fn tell_candidates(line: &Line, alias: &str, slot: Option<&str>) -> Result<ExitC
     out(&table(&headings, &rows.collect::<Vec<_>>()))
 }
 
-/// The clips of the package a slot wants, in a version it takes.
+/// Returns the clips of the package that a slot requires, in a version that it accepts.
 fn candidates<'a>(wanted: Option<&DependencySlot>, clips: &'a [ClipInfo]) -> Vec<&'a str> {
     let Some(wanted) = wanted else {
         return Vec::new();
@@ -165,7 +165,7 @@ fn candidates<'a>(wanted: Option<&DependencySlot>, clips: &'a [ClipInfo]) -> Vec
     fitting.map(|clip| clip.name.as_str()).collect()
 }
 
-/// All slots that are declared or filled, by name.
+/// Returns the names of all declared or bound slots, sorted.
 fn slots(told: &GetBindingsResponse) -> impl Iterator<Item = &str> {
     let declared = told.dependency_slots.keys();
     let names = declared.chain(told.bindings.keys());

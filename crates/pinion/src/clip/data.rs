@@ -1,4 +1,4 @@
-//! `clip data`: the files a clip keeps.
+//! `clip data`: the files that a clip stores.
 
 use std::io::{IsTerminal, Read, Write};
 use std::process::ExitCode;
@@ -15,7 +15,7 @@ use crate::hub::caller::{self, Caller, Shape};
 use crate::hub::show::{json_list, plain, table};
 use crate::verb::{Flag, Line, Verb};
 
-/// The largest content that is sent, in bytes: the hub stores less, but base64 is longer.
+/// The largest content to send, in bytes: the hub stores less, but base64 is longer.
 const FILE_LIMIT: u64 = 64 << 20;
 
 const OPERATIONS: [&str; 5] = ["read", "write", "list", "delete", "stat"];
@@ -53,7 +53,7 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
         );
         return Err(line.wrong(&format!("unknown operation {operation}, {hint}")));
     }
-    // Lists have whole addresses.
+    // `list` prints whole addresses, which are accepted as paths.
     let own = format!("pinix://{alias}/");
     let path = path.strip_prefix(own.as_str()).unwrap_or(path);
     let request = DataRequest {
@@ -114,7 +114,7 @@ fn tell(line: &Line, operation: &str, answer: &DataResponse) -> Result<ExitCode,
     }
 }
 
-/// What is to be written: `--content`, `--file`, or standard input.
+/// Returns the content to write: `--content`, `--file`, or standard input.
 fn content(line: &Line) -> Result<Vec<u8>, Failure> {
     let bytes = match (line.value("--content"), line.value("--file")) {
         (Some(_), Some(_)) => return Err(line.wrong("--content and --file exclude each other")),

@@ -1,4 +1,4 @@
-//! What `--help` says about clips.
+//! Help texts of the clip commands.
 
 pub(super) const GROUP: &str = "\
 Clips: small programs that can do a few things for others, on a hub.

@@ -1,4 +1,4 @@
-//! `clip list`: what there is.
+//! `clip list`: lists the clips of a hub.
 
 use std::process::ExitCode;
 
@@ -11,7 +11,7 @@ use crate::hub::caller::{self, Caller, Shape};
 use crate::hub::show::{json_list, plain, table};
 use crate::verb::{Line, Verb};
 
-/// A column of commands is not wider than this.
+/// Maximum width of the commands column, in characters.
 const WIDE: usize = 48;
 
 pub(super) const VERB: Verb = Verb {
@@ -22,13 +22,13 @@ pub(super) const VERB: Verb = Verb {
     run,
 };
 
-/// As `pinix` has it: alias, package, version, provider, commands, with tabs between them.
+/// `clip list` in the format of `pinix`: alias, package, version, provider and commands, separated by tabs.
 pub(super) const IN_TABS: Verb = Verb {
     run: in_tabs,
     ..VERB
 };
 
-/// All clips that the caller may see.
+/// Returns all clips that the caller may see.
 pub(super) async fn clips(caller: &Caller) -> Result<Vec<ClipInfo>, Failure> {
     let request = ListClipsRequest::default();
     let listed: ListClipsResponse = caller.ask("ListClips", &request).await?;
@@ -81,7 +81,7 @@ fn row(clip: &ClipInfo) -> Vec<String> {
     ]
 }
 
-/// The names of its commands.
+/// Returns the names of the clip's commands, separated by commas.
 pub(super) fn commands(clip: &ClipInfo) -> String {
     let names: Vec<&str> = clip.commands.iter().map(|it| it.name.as_str()).collect();
     names.join(", ")
@@ -94,7 +94,7 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// What a clip is doing, in a word.
+/// Returns the word for a clip's status.
 pub(super) fn status(status: ClipStatus) -> &'static str {
     match status {
         ClipStatus::Running => "running",

@@ -1,4 +1,4 @@
-//! `clip logs`: what a clip, or the hub itself, has said.
+//! `clip logs`: the log of a clip or of the hub.
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -40,7 +40,7 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
         _ => return Err(line.wrong("say which clip, or --system for the hub itself")),
     };
     let tail = line.parsed("--tail", "a number of lines")?;
-    // Nothing of the past: to the hub, 0 means as many as it likes.
+    // `--tail 0` asks for no past lines, but the hub treats 0 as its own default.
     let since = match tail {
         Some(0) => Timestamp::now().as_millisecond(),
         _ => 0,

@@ -1,4 +1,4 @@
-//! `clip new`: a clip to begin with, in one of four languages.
+//! `clip new`: writes a starter clip in one of four languages.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -26,11 +26,10 @@ pub(super) const VERB: Verb = Verb {
     run,
 };
 
-/// A file of a new clip.
 struct File {
     path: &'static str,
     content: &'static str,
-    /// Whether it is a program of its own.
+    /// The file is executable.
     runs: bool,
 }
 
@@ -43,11 +42,11 @@ const fn text(path: &'static str, content: &'static str) -> File {
     }
 }
 
-/// What a clip in some language begins with. `NAME` stands for its name.
+/// The files of a new clip in one language. `NAME` stands for the clip's name.
 struct Template {
     language: &'static str,
     files: &'static [File],
-    /// What has to be done before it can be added.
+    /// A command to run before the clip can be added.
     first: Option<&'static str>,
 }
 

@@ -1,21 +1,18 @@
-//! What a command takes, read from the JSON Schema in its manifest.
+//! The input of a command, read from the JSON Schema in its manifest.
 
 use serde_json::Value;
 
 /// One member of an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Field {
-    /// Its name.
     pub name: String,
-    /// The type of its values, as far as the schema tells.
+    /// The type of its values, as far as the schema defines it.
     pub kind: String,
-    /// Whether it must be there.
     pub required: bool,
-    /// What it is for.
     pub description: String,
 }
 
-/// The members an input may have, those that must be there first. What is no schema of an object has none.
+/// Returns the members of an input, the required ones first; none if the schema does not describe an object.
 pub(crate) fn fields(schema: &str) -> Vec<Field> {
     let schema: Value = serde_json::from_str(schema).unwrap_or_default();
     let required: Vec<&str> = schema["required"]

@@ -1,4 +1,4 @@
-//! `clip show`: what a clip says of itself.
+//! `clip show`: prints the manifest of a clip.
 
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -22,10 +22,10 @@ pub(super) const VERB: Verb = Verb {
     run,
 };
 
-/// The same for people, whoever reads.
+/// `clip show` with text output unless `--json` is given, even if stdout is not a terminal.
 pub(super) const INFO: Verb = Verb { run: info, ..VERB };
 
-/// The manifest of a clip.
+/// Fetches the manifest of a clip.
 pub(crate) async fn manifest(caller: &Caller, alias: &str) -> Result<ClipManifest, Failure> {
     let request = GetManifestRequest {
         clip_name: alias.to_owned().into(),
@@ -54,7 +54,7 @@ fn info(line: &Line) -> Result<ExitCode, Failure> {
     }
 }
 
-/// A manifest for people.
+/// Formats a manifest as text.
 pub(crate) fn described(manifest: &ClipManifest) -> String {
     let heading = format!(
         "{}  {} {}",

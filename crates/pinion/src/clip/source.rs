@@ -1,4 +1,4 @@
-//! What people type as the source of a clip, as the hub wants it.
+//! Converts the source of a clip on the command line to the form that the hub expects.
 
 use std::path::{Path, PathBuf};
 
@@ -9,10 +9,10 @@ use crate::failure::Failure;
 use crate::hub::{failed, place};
 use crate::verb::Line;
 
-/// The variable that names a registry.
+/// The environment variable that names a registry.
 const REGISTRY: &str = "PINIX_REGISTRY";
 
-/// The source as the hub wants it: paths are absolute, packages say where their registry is.
+/// Returns the source in the hub's form: paths are absolute, packages include the address of their registry.
 pub(super) fn resolve(line: &Line, typed: &str) -> Result<String, Failure> {
     let path = line.value("--path");
     if let Some(name) = typed.strip_prefix("local/") {
@@ -44,7 +44,7 @@ pub(super) fn resolve(line: &Line, typed: &str) -> Result<String, Failure> {
     Ok(local(&name_of(&file), &file))
 }
 
-/// The registry to look in, if one is named anywhere.
+/// Returns the registry from the flag, the environment or `client.json`.
 pub(super) fn registry(line: &Line) -> Result<Option<String>, Failure> {
     let set = || {
         std::env::var(REGISTRY)
@@ -73,7 +73,7 @@ fn absolute(path: &str) -> Result<PathBuf, Failure> {
         .or_else(|_| std::path::absolute(&path))?)
 }
 
-/// What a directory or an archive calls itself, else what its file is called.
+/// Returns the name in a directory's `clip.json` or `package.json`, else the name of the directory or archive.
 fn name_of(path: &Path) -> String {
     let said = ["clip.json", "package.json"].iter().find_map(|file| {
         let text = pinion_files::read(&path.join(file), 4 << 20).ok()?;

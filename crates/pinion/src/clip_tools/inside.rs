@@ -1,4 +1,4 @@
-//! The way to clips straight through the hub this program is, with the rights of whoever asked for it.
+//! Calls of clips directly through the hub of this process, with the permissions of the agent's caller.
 
 use std::sync::{Arc, Weak};
 
@@ -10,17 +10,16 @@ use pinion_status::{Code, Failure};
 
 use super::{Offer, Way};
 
-/// Calls in the name of a caller.
+/// Calls clips on behalf of a caller.
 #[derive(Debug)]
 pub(crate) struct Inside {
     hub: Weak<Hub>,
     caller: Principal,
-    /// The clips that may be called; `None` is all the caller sees.
+    /// The clips that may be called; `None` for all that the caller sees.
     only: Option<Vec<String>>,
 }
 
 impl Inside {
-    /// Calls of `caller`, to these clips alone.
     pub fn new(hub: Weak<Hub>, caller: Principal, only: Option<Vec<String>>) -> Self {
         Self { hub, caller, only }
     }
@@ -40,7 +39,8 @@ impl Way for Inside {
     }
 }
 
-/// The clips `caller` sees that `wanted` names by alias or package; all but `own` if it names none. Those of `first` come first.
+/// Returns the clips that `caller` sees and `wanted` names by alias or package; all but `own` if `wanted` is empty.
+/// Clips in `first` come first.
 pub(crate) fn offers(
     hub: &Arc<Hub>,
     caller: &Principal,

@@ -1,4 +1,4 @@
-//! Which hub is meant, and the token to show it: the same that commands of the command line use.
+//! The address and the token of the hub, chosen as the commands of the command line choose them.
 
 use pinion_access::client::{CLI_VARIABLE, Source, TokenQuery};
 
@@ -6,16 +6,16 @@ use crate::failure::Failure;
 use crate::hub::seat::{Holder, pid_file};
 use crate::hub::{caller, failed, place};
 
-/// A hub and what to show it.
+/// The address of a hub, and the token for it.
 #[derive(Debug)]
 pub(super) struct Located {
     pub url: String,
     pub token: Option<String>,
-    /// Where the token was.
+    /// The variable or file that contained the token, for messages.
     pub token_source: String,
 }
 
-/// The hub at `named`, or the one commands would call.
+/// Returns the hub at `named`, or the hub that commands call.
 pub(super) fn locate(named: Option<&str>) -> Result<Located, Failure> {
     let root = place::named_or_usual(None)?;
     let holder = Holder::at(&pid_file(&root));

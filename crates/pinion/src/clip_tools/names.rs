@@ -1,17 +1,17 @@
-//! Names of tools: what every provider takes, each of them once.
+//! Unique names of tools that every provider accepts.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The longest name every provider takes.
+/// The longest name that every provider accepts, in bytes.
 const LONGEST: usize = 64;
 
-/// The names that were given.
+/// The names in use.
 #[derive(Debug, Default)]
 pub(super) struct Names(HashSet<String>);
 
 impl Names {
-    /// `<clip>_<command>` in letters, digits, `_` and `-`, as a name that was not given before.
+    /// Returns `<clip>_<command>` in letters, digits, `_` and `-`, with a number after it if the name is in use.
     pub fn give(&mut self, clip: &str, command: &str) -> String {
         let plain = plain(clip, command);
         let numbered = (2_u64..).map(|number| {
@@ -29,7 +29,7 @@ impl Names {
 
 fn plain(clip: &str, command: &str) -> String {
     let mut name = String::new();
-    // Some providers want a letter first.
+    // Some providers require a letter at the start.
     if !clip.starts_with(|first: char| first.is_ascii_alphabetic()) {
         name.push_str("clip_");
     }
@@ -46,7 +46,7 @@ fn plain(clip: &str, command: &str) -> String {
     name + &mark
 }
 
-/// Appends `text`; whatever is between its letters and digits becomes one `_`.
+/// Appends `text`, with one `_` for each sequence of characters other than letters, digits, `_` and `-`.
 fn put(name: &mut String, text: &str) {
     let mut gap = false;
     let start = name.len();

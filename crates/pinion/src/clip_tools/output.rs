@@ -1,23 +1,23 @@
-//! What a command gave, as text a model can take: its beginning, within the limits of every tool.
+//! The output of a command as text for a model: its beginning, within the limits of every tool.
 
 use pinion_tools::{MAX_BYTES, MAX_LINES};
 use serde_json::Value;
 
-/// The outputs of a call, put together as they come. Keeps no more than is shown.
+/// The outputs of a call, joined as they arrive. Stores no more than the model receives.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
     text: String,
     lines: usize,
-    /// Bytes of everything that came.
+    /// Bytes of all outputs, including the part that was cut.
     total: usize,
     outputs: usize,
-    /// The last output was a text, which the next text goes on from.
+    /// The last output was a text; the next text is appended to it without a line break.
     in_text: bool,
     is_full: bool,
 }
 
 impl Gathered {
-    /// Takes an output: a text is what it says, anything else stands on lines of its own.
+    /// Adds an output. Texts are appended to each other; any other value starts and ends a line.
     pub fn push(&mut self, output: &[u8]) {
         let text = serde_json::from_slice::<String>(output).ok();
         let is_text = text.is_some();
@@ -51,7 +51,7 @@ impl Gathered {
         }
     }
 
-    /// Whether more output would not be seen.
+    /// Reports whether further output would be cut.
     pub fn is_full(&self) -> bool {
         self.is_full
     }
@@ -60,12 +60,12 @@ impl Gathered {
         self.total == 0
     }
 
-    /// What there is so far.
+    /// Returns the text so far.
     pub fn so_far(&self) -> String {
         self.text.clone()
     }
 
-    /// All of it, with a word about what is missing.
+    /// Returns the whole text, with a note if it was cut; `(no output)` if the command sent nothing.
     pub fn whole(self) -> String {
         match (self.is_full, self.outputs) {
             (true, _) => format!(
@@ -80,7 +80,7 @@ impl Gathered {
     }
 }
 
-/// Small values on one line, larger ones as people read them.
+/// Formats a value: up to 200 bytes on one line, longer ones indented.
 fn printed(output: &[u8]) -> String {
     const SHORT: usize = 200;
     let plain = || String::from_utf8_lossy(output).into_owned();

@@ -1,4 +1,4 @@
-//! The way to clips over the wire.
+//! Calls of clips over the wire.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,12 +21,12 @@ use pinion_tools::Tool;
 use super::locate::{Located, locate};
 use super::{ClipFlags, MOST_TOOLS, Offer, Way, tools};
 
-/// How long the hub may take to say what it has.
+/// Time limit of a request for the list of clips or for a manifest.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The clip an agent is; it gets it only if it is named.
+/// The alias of the agent clip, which becomes a tool only if the user names it.
 const AGENT: &str = "agent";
 
-/// The commands of the clips the flags name, as tools.
+/// Returns the commands of the clips that the flags name, as tools. Fails if there are more than `MOST_TOOLS`.
 pub(crate) async fn of_hub(
     flags: &ClipFlags,
 ) -> Result<Vec<Arc<dyn Tool>>, crate::failure::Failure> {
@@ -57,7 +57,7 @@ pub(crate) async fn of_hub(
     Ok(tools(offers, &way))
 }
 
-/// What went wrong with the hub, and what to do about it.
+/// Returns a message with the failure of the hub and a way to fix it.
 fn advice(failure: Failure, located: &Located) -> String {
     let url = &located.url;
     match failure.code {
@@ -88,7 +88,7 @@ impl Remote {
         self.client.unary(method, &request, Some(PATIENCE)).await
     }
 
-    /// Everything the hub shows us but the agent.
+    /// Returns all visible clips except the agent.
     async fn all(&self) -> Result<Vec<Offer>, Failure> {
         let listed = self.list().await?;
         let clips = listed.clips.into_iter();
@@ -100,7 +100,7 @@ impl Remote {
         Ok(offers.collect())
     }
 
-    /// The clips of these names, which must be there.
+    /// Returns the clips of these names. Fails if one does not exist.
     async fn named(&self, names: &[String]) -> Result<Vec<Offer>, Failure> {
         let mut offers: Vec<Offer> = Vec::new();
         let mut seen = HashSet::new();
@@ -127,7 +127,7 @@ impl Remote {
         Ok(offers)
     }
 
-    /// That there is no such clip, and which there are.
+    /// Returns a failure that names the missing clip and lists the existing ones.
     async fn missing(&self, name: &str, failure: Failure) -> Failure {
         let Ok(listed) = self.list().await else {
             return failure;

@@ -1,11 +1,11 @@
-//! What a command takes, as parameters of a tool: always an object, because models write nothing else.
+//! The input of a command as the parameters of a tool: always an object, because models write nothing else.
 //!
-//! The schema is told to the model and never enforced: the clip checks its input itself, and schemas of the public SDK
-//! call fields with a default required.
+//! The model receives the schema, but pinion does not enforce it: the clip checks its input itself, and schemas of the
+//! public SDK mark fields with a default as required.
 
 use serde_json::{Map, Value, json};
 
-/// Any of these at the top makes an object a JSON Schema; without them it is the shorthand.
+/// An object with one of these keys at the top is a JSON Schema; any other object is the shorthand.
 const SCHEMA_KEYS: [&str; 10] = [
     "type",
     "properties",
@@ -18,33 +18,32 @@ const SCHEMA_KEYS: [&str; 10] = [
     "const",
     "items",
 ];
-/// What a schema refers to by its place under the root.
+/// Keys whose values are referenced by their path from the root of the schema.
 const SHARED: [&str; 2] = ["$defs", "definitions"];
-/// The parameter that holds an input that is no object.
+/// The parameter that holds an input that is not an object.
 const INPUT: &str = "input";
 
-/// What the arguments of a call are to the command.
+/// The relation between the arguments of a call and the input of the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// Its input.
+    /// The arguments are the input.
     Whole,
-    /// Its input is the value of their one member.
+    /// The input is the value of the arguments' only member.
     Wrapped,
-    /// They name a command and its input.
+    /// The arguments contain the name of a command and its input.
     Any,
 }
 
-/// Parameters of a tool.
 #[derive(Debug, PartialEq)]
 pub(super) struct Parameters {
     pub schema: Value,
     pub shape: Shape,
-    /// What the schema cannot say.
+    /// A description of the input that is not a schema, for the tool's description.
     pub note: Option<String>,
 }
 
 impl Parameters {
-    /// Those of a command whose manifest says `text` about its input.
+    /// Returns the parameters of a command whose manifest has `text` as its input.
     pub fn of(text: &str) -> Self {
         let text = text.trim();
         let whole = |schema| Self {
@@ -68,7 +67,7 @@ impl Parameters {
         }
     }
 
-    /// Those of a clip that takes every command.
+    /// Returns the parameters of a clip that accepts every command.
     pub fn any() -> Self {
         Self {
             schema: json!({
@@ -85,7 +84,7 @@ impl Parameters {
     }
 }
 
-/// The command, where the arguments name it, and its input as JSON text.
+/// Returns the command, if the arguments name it, and its input as JSON text.
 pub(super) fn input(
     shape: Shape,
     mut arguments: Value,
@@ -135,7 +134,7 @@ fn completed(mut schema: Map<String, Value>) -> Value {
     Value::Object(schema)
 }
 
-/// `{"query": {"type": "string", "required": true}}` as an object schema.
+/// Converts the shorthand `{"query": {"type": "string", "required": true}}` to an object schema.
 fn written_out(fields: Map<String, Value>) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
@@ -157,7 +156,8 @@ fn written_out(fields: Map<String, Value>) -> Value {
     schema
 }
 
-/// An object with the input as its one member. What is referred to stays where it is looked for.
+/// Returns an object schema with the input as its only member. Shared definitions stay at the root, where references
+/// look for them.
 fn wrapped(mut schema: Map<String, Value>) -> Value {
     schema.shift_remove("$schema");
     let mut outer = json!({"type": "object"});

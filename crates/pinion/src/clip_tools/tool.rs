@@ -15,15 +15,15 @@ use super::Way;
 use super::output::Gathered;
 use super::schema::{self, Parameters, Shape};
 
-/// How often the output of a call is shown while it grows.
+/// Interval between updates with the output of a running call.
 const PACE: Duration = Duration::from_millis(100);
 
-/// A command of a clip.
+/// A tool that calls a command of a clip.
 pub(super) struct ClipTool {
     spec: ToolSpec,
     shape: Shape,
     clip: Arc<str>,
-    /// Empty where the arguments name it.
+    /// Empty if the arguments name the command.
     command: String,
     way: Arc<dyn Way>,
 }
@@ -56,7 +56,7 @@ impl ClipTool {
         }
     }
 
-    /// Of a clip that does not say what it can do.
+    /// Creates a tool for a clip that does not list its commands.
     pub fn any(name: String, clip: &Arc<str>, way: Arc<dyn Way>) -> Self {
         let Parameters { schema, shape, .. } = Parameters::any();
         Self {
@@ -119,7 +119,7 @@ impl Tool for ClipTool {
         &self.spec
     }
 
-    /// An object will do: the clip checks its input itself.
+    /// Accepts every object: the clip checks its input itself.
     fn validate(&self, arguments: &Value) -> Result<Value, String> {
         match arguments {
             Value::Object(_) => Ok(arguments.clone()),

@@ -1,4 +1,4 @@
-//! The words after `invoke ALIAS` as the input of a command.
+//! Converts the words after `invoke ALIAS` to the input of a command.
 
 use std::io::Read;
 
@@ -7,21 +7,21 @@ use serde_json::{Map, Value};
 
 use crate::clip::fields;
 
-/// The member that text from standard input becomes.
+/// The member that receives text from standard input.
 const STDIN: &str = "stdin";
 
-/// What was typed.
+/// The parsed words of the command line.
 #[derive(Debug, Default)]
 pub(crate) struct Words {
-    /// The command, as far as it is known without the manifest.
+    /// The first word of the command; the manifest may add a second one.
     pub command: Option<String>,
-    /// `--help` was among them.
+    /// `--help` is present.
     pub wants_help: bool,
-    /// `--stream` was at the end.
+    /// `--stream` is present.
     pub stream: bool,
-    /// `--json` was.
+    /// `--json` is present.
     pub json: bool,
-    /// What `--jq` said.
+    /// The value of `--jq`.
     pub filter: Option<String>,
     members: Vec<(String, Value)>,
     positional: Vec<String>,
@@ -29,17 +29,16 @@ pub(crate) struct Words {
     stdin: bool,
 }
 
-/// A call's command and its input, which is JSON text.
+/// A command and its input.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Input {
-    /// The command.
     pub command: String,
-    /// JSON.
+    /// JSON text.
     pub input: String,
 }
 
 impl Words {
-    /// Reads the words after the alias.
+    /// Parses the words after the alias.
     pub fn read(words: &[String]) -> Result<Self, String> {
         let mut read = Self::default();
         let mut rest = words.iter().peekable();
@@ -85,14 +84,14 @@ impl Words {
         Ok(read)
     }
 
-    /// Takes text as the member `stdin`, unless the input is whole without it.
+    /// Adds text as the member `stdin`, unless the input is already complete or reads standard input itself.
     pub fn take_text(&mut self, text: String) {
         if self.whole.is_none() && !self.stdin {
             self.members.push((STDIN.to_owned(), Value::String(text)));
         }
     }
 
-    /// A single argument that is an object or a list is the whole input.
+    /// Uses a single argument that is an object or a list as the whole input. Fails if it is not JSON.
     fn take_whole(&mut self) -> Result<(), String> {
         let alone = self.members.is_empty() && !self.stdin;
         if let ([word], true) = (self.positional.as_slice(), alone)
@@ -106,12 +105,12 @@ impl Words {
         Ok(())
     }
 
-    /// Whether words are left whose meaning the manifest tells.
+    /// Reports whether the manifest is required to interpret the remaining words.
     pub fn needs_manifest(&self) -> bool {
         !self.positional.is_empty()
     }
 
-    /// The input, with what `commands` say about words that have no name.
+    /// Returns the input. `commands` define the names of words without a key.
     pub fn input(mut self, commands: &[CommandInfo]) -> Result<Input, String> {
         let mut command = self.command.take().unwrap_or_default();
         if let Some(next) = self.positional.first() {
@@ -143,7 +142,7 @@ impl Words {
         Ok(Input { command, input })
     }
 
-    /// Gives words without a name the names of what the command still needs.
+    /// Assigns words without a key to the command's fields that are not given yet, in the order of the schema.
     fn place(&mut self, command: &str, commands: &[CommandInfo]) -> Result<(), String> {
         let about = commands.iter().find(|it| it.name == *command);
         let fields = about.map(|it| fields(&it.input)).unwrap_or_default();
@@ -163,7 +162,7 @@ impl Words {
     }
 }
 
-/// Reads standard input: the whole input if it is JSON and nothing else was given, else one more member.
+/// Reads standard input. Returns the whole input if it is JSON and no member is given, else the members with `stdin`.
 fn from_stdin(
     mut members: Map<String, Value>,
 ) -> Result<Result<String, Map<String, Value>>, String> {
@@ -185,7 +184,7 @@ fn is_key(word: &str) -> bool {
     word.len() > 2 && word.starts_with("--")
 }
 
-/// Members that were given more than once become lists.
+/// Returns the members as an object; the values of a repeated member become a list.
 fn gathered(members: Vec<(String, Value)>) -> Map<String, Value> {
     let mut object = Map::new();
     let mut several: Vec<String> = Vec::new();
@@ -204,13 +203,13 @@ fn gathered(members: Vec<(String, Value)>) -> Map<String, Value> {
     object
 }
 
-/// A value as what it looks like: `true`, a number, an object, a list, else text.
+/// Parses a value as `true`, `false`, a number, an object or a list, else as text.
 fn guessed(text: &str) -> Value {
     let parsed = || serde_json::from_str(text).ok();
     let looks_like_json = match text {
         "true" | "false" => true,
         text if text.starts_with(['{', '[']) => true,
-        // Numbers that would not come back as they were typed stay text: 007, 1e400, 9007199254740993.0…
+        // A number that would not be printed as it was typed stays text: 007, 1e400, 9007199254740993.0…
         text => is_number(text),
     };
     match looks_like_json.then(parsed).flatten() {
@@ -227,7 +226,7 @@ fn is_number(text: &str) -> bool {
     digits.starts_with(|first: char| first.is_ascii_digit())
 }
 
-/// Whether a number says what was typed, in other words: `1.50`, `1e3`.
+/// Reports whether a number has the typed value in another notation, such as `1.50` or `1e3`.
 fn is_same(number: &serde_json::Number, text: &str) -> bool {
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
     digits <= 15
