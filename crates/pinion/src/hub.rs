@@ -1,4 +1,4 @@
-//! `pinion hub …`: runs a hub, tells about it, ends it, and looks after its tokens.
+//! `pinion hub …`: runs, describes and stops a hub, and manages its tokens.
 
 pub(crate) mod ask;
 pub(crate) mod caller;
@@ -42,12 +42,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, Failure> {
     GROUP.run(arguments)
 }
 
-/// A failure of the hub's crates as one of the program.
+/// Converts a failure of the hub's crates to one of the program.
 pub(crate) fn failed(failure: pinion_connect::Failure) -> Failure {
     Failure::failed(format!("Error: {}", failure.message))
 }
 
-/// A stretch of time: `30s`, `5m`, `500ms`, or seconds as a number.
+/// Parses a duration: `30s`, `5m`, `500ms`, or seconds as a number.
 pub(crate) fn duration(line: &Line, flag: &str, text: &str) -> Result<Duration, Failure> {
     let number = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let milliseconds = match &text[number.len()..] {

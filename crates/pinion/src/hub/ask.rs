@@ -1,4 +1,4 @@
-//! Questions to whoever sits at the terminal, or pipes the answers in.
+//! Questions to the user at the terminal; the answers may also be piped in.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
@@ -6,14 +6,14 @@ use nix::sys::termios::{self, LocalFlags, SetArg, Termios};
 
 use crate::failure::Failure;
 
-/// Asks for something; nothing is shown of a secret.
+/// Echo of the typed answer on the terminal; secrets are hidden.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
     Shown,
     Hidden,
 }
 
-/// What a flag said, else what is answered.
+/// Returns the value of a flag, else a line of standard input. Fails if it is empty.
 pub(crate) fn given_or_asked(
     given: Option<&str>,
     what: &str,
@@ -33,7 +33,7 @@ pub(crate) fn given_or_asked(
     }
 }
 
-/// A line of standard input, after a question if somebody is there to read it.
+/// Reads a line of standard input, after a question if that is a terminal.
 fn asked(what: &str, answer: Answer) -> Result<String, Failure> {
     let stdin = io::stdin();
     let is_terminal = stdin.is_terminal();
@@ -50,7 +50,7 @@ fn asked(what: &str, answer: Answer) -> Result<String, Failure> {
     Ok(line)
 }
 
-/// While it lives, the terminal does not show what is typed.
+/// Turns off the terminal's echo until it is dropped.
 struct Hidden(Option<Termios>);
 
 impl Hidden {
@@ -58,7 +58,7 @@ impl Hidden {
         let before = termios::tcgetattr(io::stdin()).ok();
         if let Some(mut changed) = before.clone() {
             changed.local_flags.remove(LocalFlags::ECHO);
-            // A terminal that cannot do this shows what is typed.
+            // A terminal that does not support this echoes the input.
             let _ = termios::tcsetattr(io::stdin(), SetArg::TCSAFLUSH, &changed);
         }
         Self(before)

@@ -1,4 +1,4 @@
-//! Calls to a hub from the command line: which hub, with which token, and what failures mean to whoever typed.
+//! Calls to a hub from the command line: its address, its token, and messages for failures.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -23,27 +23,27 @@ pub(crate) const FLAGS: &[Flag] = &[
     Flag::bare("--json"),
 ];
 
-/// Where clips are told that their hub is.
+/// The environment variable with the address of the hub; clips receive it too.
 pub(crate) const ADDRESS_VARIABLE: &str = "PINIX_URL";
 const DEFAULT_ADDRESS: &str = "http://127.0.0.1:9000";
 const SERVICE: &str = "pinix.v2.HubService";
 
-/// A method with its service.
+/// Returns the path of a method of the hub service.
 pub(crate) fn path_of(method: &str) -> String {
     format!("{SERVICE}/{method}")
 }
 
-/// How answers are shown.
+/// The output format of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// To people.
+    /// Text for people.
     Table,
-    /// To programs.
+    /// JSON for programs.
     Json,
 }
 
 impl Shape {
-    /// What the command line asks for, or whoever reads needs.
+    /// Returns JSON if `--json` is given or stdout is not a terminal.
     pub fn of(line: &Line) -> Self {
         match line.has("--json") || !std::io::stdout().is_terminal() {
             true => Self::Json,
@@ -52,7 +52,7 @@ impl Shape {
     }
 }
 
-/// Somebody who calls a hub.
+/// A client of one hub, with its address, token and timeout.
 pub(crate) struct Caller {
     client: Client,
     url: String,
@@ -61,7 +61,7 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// The hub the command line means, and the token for it.
+    /// Creates a client for the hub that the command line names, with the token for it.
     pub fn of(line: &Line) -> Result<Self, Failure> {
         let root = place::root(line)?;
         let holder = Holder::at(&pid_file(&root));
@@ -92,22 +92,21 @@ impl Caller {
         })
     }
 
-    /// Where the hub is.
+    /// Returns the address of the hub.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// What makes the calls.
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// The token that is shown to the hub.
+    /// Returns the token that the client sends to the hub.
     pub fn token(&self) -> Option<&str> {
         self.token.as_deref()
     }
 
-    /// One question, one answer.
+    /// Sends one request and returns its answer.
     pub async fn ask<Req: Binary, Resp: Binary>(
         &self,
         method: &str,
@@ -118,7 +117,7 @@ impl Caller {
         answer.map_err(|refusal| self.explain(refusal))
     }
 
-    /// One question, answers as they come.
+    /// Sends one request and returns a stream of answers.
     pub async fn follow<Req: Binary, Resp: Binary>(
         &self,
         method: &str,
@@ -129,7 +128,7 @@ impl Caller {
         answer.await.map_err(|refusal| self.explain(refusal))
     }
 
-    /// What a refusal means to whoever typed the command.
+    /// Converts a refusal to a message for the user.
     pub fn explain(&self, refusal: Refusal) -> Failure {
         let Refusal { code, message, .. } = &refusal;
         let url = &self.url;
@@ -154,7 +153,8 @@ impl Caller {
     }
 }
 
-/// The hub that was named, else that of the environment, of `client.json`, of this machine, or the usual one.
+/// Returns the address of the hub: `named`, else the environment's, `client.json`'s, the running hub's of this machine,
+/// or the default.
 pub(crate) fn address(
     named: Option<&str>,
     root: &Path,
@@ -168,7 +168,7 @@ pub(crate) fn address(
     Ok(pointed_at(named, root)?.unwrap_or_else(running))
 }
 
-/// The hub that the user pointed commands at: by a flag, in the environment or in `client.json`.
+/// Returns the hub that the user chose with a flag, in the environment or in `client.json`.
 pub(crate) fn pointed_at(named: Option<&str>, root: &Path) -> Result<Option<String>, Failure> {
     if let Some(server) = named {
         return Ok(Some(with_scheme(server)));
@@ -184,7 +184,7 @@ pub(crate) fn pointed_at(named: Option<&str>, root: &Path) -> Result<Option<Stri
 /// The largest file of certificates, in bytes.
 const PEM_LIMIT: u64 = 16 << 20;
 
-/// Whom to believe that the hub is the hub.
+/// Returns the certificates that the client trusts: those of `--ca`, else the platform's.
 fn roots(line: &Line) -> Result<Roots, Failure> {
     let Some(path) = line.value("--ca") else {
         return Ok(Roots::Platform);
@@ -202,7 +202,7 @@ fn with_scheme(address: &str) -> String {
     }
 }
 
-/// Waits for what was asked, unless it is interrupted: then the question is taken back.
+/// Waits for `work` to finish. Ctrl-C cancels it.
 pub(crate) fn wait<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = crate::runtime::build()?;
     let done = runtime.block_on(async {

@@ -1,4 +1,4 @@
-//! What `--help` says about the hub.
+//! Help texts of the hub commands.
 
 pub(super) const GROUP: &str = "\
 A hub: clips, providers and their callers meet in it.

@@ -1,6 +1,6 @@
-//! What a Pinix directory holds, taken over: its clips with their data and secrets, its super token, and whom it called.
+//! Import of a Pinix directory: its clips with their data and secrets, its super token, and the hub its commands call.
 //!
-//! Nothing in that directory is changed.
+//! The import does not change the Pinix directory.
 
 use std::fs;
 use std::io;
@@ -23,7 +23,7 @@ use crate::failure::Failure;
 /// The largest `config.json`, in bytes.
 const LIMIT: u64 = 64 << 20;
 
-/// A Pinix directory that was read.
+/// The parsed content of a Pinix directory.
 #[derive(Debug)]
 pub(super) struct Pinix {
     directory: PathBuf,
@@ -38,7 +38,7 @@ struct Clip {
 }
 
 impl Pinix {
-    /// Reads what there is to take over.
+    /// Reads the clips in `config.json`.
     pub fn read(directory: &Path) -> Result<Self, Failure> {
         let path = directory.join("config.json");
         let wrong = |error: &dyn std::fmt::Display| {
@@ -63,9 +63,9 @@ impl Pinix {
         })
     }
 
-    /// Takes over who may call, and whom commands call.
+    /// Imports the super token, and the hub and registry that commands call unless they are set already.
     pub fn take_tokens(&self, root: &Path, tokens: &TokenStore) -> Result<(), Failure> {
-        // The plain text is taken out of what is read, which must not be the file of the other.
+        // The import removes the plain text token from the file it reads, so it works on a copy.
         let copy = root.join("imported.json");
         let config = pinion_files::read(&self.directory.join("config.json"), LIMIT)?;
         pinion_files::replace(&copy, &config, Replace::PRIVATE)?;
@@ -87,7 +87,7 @@ impl Pinix {
         .map_err(failed)
     }
 
-    /// Installs the clips on the hub at `url`, which has begun to listen. What does not work is said in its log.
+    /// Installs the clips on the hub at `url`, which must be listening. Failures are written to the hub's log.
     pub async fn take_clips(self, hub: &Hub, root: &Path, url: &str, token: &str) {
         let say = |level, words: String| hub.log().push(level, Origin::System, &words);
         let options = ClientOptions {
@@ -138,7 +138,7 @@ impl Pinix {
     }
 }
 
-/// Copies directories and files; links are left out, they would lead back.
+/// Copies directories and files. Skips links, because they would point back to the original.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {

@@ -1,4 +1,4 @@
-//! `hub join`, and `hub serve --join`: clips of this machine, offered to a hub elsewhere.
+//! `hub join` and `hub serve --join`: offer the clips of this machine to another hub.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ use crate::commands::out;
 use crate::failure::Failure;
 use crate::verb::{Flag, Line, Verb};
 
-/// What both commands take.
+/// The flags of both commands.
 pub(super) const FLAGS: &[Flag] = &[
     Flag::valued("--hub-token"),
     Flag::valued("--name"),
@@ -42,7 +42,7 @@ pub(super) const VERB: Verb = Verb {
     run,
 };
 
-/// How to join the hub at `url`; `port` tells several of us on one machine apart.
+/// Returns the options for joining the hub at `url`. `port` makes the names of several runtimes on one machine differ.
 pub(super) fn options(
     line: &Line,
     url: &str,
@@ -119,9 +119,9 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
     done
 }
 
-/// A number of five digits that stands for a directory where no port does.
+/// Returns a number of five digits derived from the directory, in place of a port.
 fn number(root: &Path) -> u16 {
-    // FNV-1a: the same in every version of this program, so that a runtime keeps its name.
+    // FNV-1a is the same in every version of pinion, so the name of a runtime does not change.
     let root = root.as_os_str().as_encoded_bytes();
     let hash = root.iter().fold(0x811c_9dc5_u32, |hash, byte| {
         (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
@@ -132,6 +132,6 @@ fn number(root: &Path) -> u16 {
 
 async fn until_joined(joined: &Joined) {
     let mut state = joined.watch();
-    // Whoever keeps the state outlives us; without it there is nothing to wait for.
+    // The sender outlives this function; if it is gone, there is nothing to wait for.
     let _ = state.wait_for(|state| *state == JoinState::Joined).await;
 }

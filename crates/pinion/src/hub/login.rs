@@ -1,6 +1,6 @@
-//! `hub login`, `logout`, `whoami`: keeps a token and the hub it is for, so that later commands use both.
+//! `hub login`, `logout`, `whoami`: store, remove and show the token and the hub that later commands use.
 //!
-//! `pinix login` stores what it gets here too.
+//! `pinix login` also stores its token here.
 
 use std::process::ExitCode;
 
@@ -57,7 +57,7 @@ fn login(line: &Line) -> Result<ExitCode, Failure> {
     keep(line, login)
 }
 
-/// A login with a token that the user has already. The service or hub, if one is given, names its user.
+/// Creates a login with an existing token. The service or hub, if given, provides the user's name.
 pub(crate) fn with_token(token: &str, service: Option<&Address>) -> Result<Login, Failure> {
     let token = pinion_clip::Token::new(token.trim());
     let username = match service {
@@ -153,14 +153,14 @@ pub(crate) fn whoami(line: &Line) -> Result<ExitCode, Failure> {
     }
 }
 
-/// The failure of a command that needs a login where there is none; `command` logs in.
+/// Returns the failure of a command that requires a login; `command` is the one that logs in.
 pub(crate) fn nobody(command: &str) -> Failure {
     Failure::failed(format!(
         "Error: nobody is logged in. `{command}` does that."
     ))
 }
 
-/// A user's name with one `@` before it, safe to print.
+/// Returns a user's name with one `@` before it, safe to print.
 pub(crate) fn at(name: &str) -> String {
     format!("@{}", plain(name.trim_start_matches('@')))
 }

@@ -1,4 +1,4 @@
-//! MCP servers as clips of a hub, as `mcp.json` in its directory names them.
+//! MCP servers as clips of a hub, configured by `mcp.json` in its directory.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use pinion_mcp::Mount;
 
 /// The name of the file in the hub's directory.
 const FILE: &str = "mcp.json";
-/// The largest of these files, in bytes.
+/// The largest `mcp.json`, in bytes.
 const LIMIT: u64 = 16 << 20;
 
-/// The servers that are mounted.
+/// The mounted servers.
 #[derive(Debug, Default)]
 pub(super) struct Mounts(Vec<Arc<Mounted>>);
 
 impl Mounts {
-    /// Adds the servers that the file under `root` names. What is wrong with it is said in the hub's log.
+    /// Adds the servers in the file under `root`. Errors in the file are written to the hub's log.
     pub fn open(root: &Path, hub: &Hub) -> Self {
         let complain = |failure: Failure| {
             let message = format!("{FILE}: {failure}");
@@ -52,13 +52,13 @@ impl Mounts {
         Self(mounts)
     }
 
-    /// Ends all of them.
+    /// Stops all servers.
     pub async fn stop(&self) {
         join_all(self.0.iter().map(|mounted| mounted.0.stop())).await;
     }
 }
 
-/// An MCP server where the hub looks for clips.
+/// An MCP server as an endpoint of the hub.
 #[derive(Debug)]
 struct Mounted(Mount);
 

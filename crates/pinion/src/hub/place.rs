@@ -1,4 +1,4 @@
-//! Where a hub keeps what is its own.
+//! The directory of a hub's files.
 
 use std::path::PathBuf;
 
@@ -7,15 +7,15 @@ use pinion_config::Dirs;
 use crate::failure::Failure;
 use crate::verb::Line;
 
-/// The variable that names the directory.
+/// The environment variable that names the directory.
 const VARIABLE: &str = "PINION_HUB_DIR";
 
-/// The directory the command line means: `--root`, else the environment, else one in the home of the user.
+/// Returns the hub's directory: `--root`, else the environment's, else `.pinion/hub` in the user's home.
 pub(crate) fn root(line: &Line) -> Result<PathBuf, Failure> {
     named_or_usual(line.value("--root"))
 }
 
-/// The directory somebody named, else that of the environment, else the usual one.
+/// Returns `named`, else the environment's directory, else the default one, as an absolute path.
 pub(crate) fn named_or_usual(named: Option<&str>) -> Result<PathBuf, Failure> {
     let named = named.map(PathBuf::from);
     let set = || std::env::var_os(VARIABLE).filter(|value| !value.is_empty());

@@ -1,7 +1,7 @@
-//! The file that says which process is the hub of a directory.
+//! The file that identifies the hub process of a directory.
 //!
-//! `pinixd.pid` holds `{"pid":…,"port":…,"startedAt":"…","hubURL":"…"}`. The hub holds a lock on it for as long as it runs, so that a
-//! file left behind is known for what it is even where its number has gone to another process.
+//! `pinixd.pid` holds `{"pid":…,"port":…,"startedAt":"…","hubURL":"…"}`. The hub locks it while it runs, so that a file
+//! left behind is recognized as stale even if another process has the same pid.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -15,21 +15,21 @@ use crate::failure::Failure;
 
 /// The name of the file in the hub's directory.
 const PID_FILE: &str = "pinixd.pid";
-/// Locked beside it, so that one directory has one hub wherever the file is.
+/// A second lock file, always in the hub's directory, so that a directory has one hub wherever the pid file is.
 const LOCK: &str = "hub.lock";
 
-/// Somebody who only looks whether a hub is there holds the lock for a moment.
+/// Attempts to lock a file again: a process that checks for a hub holds the lock for a moment.
 const LOOKS: usize = 5;
 const LOOK: Duration = Duration::from_millis(20);
-/// The largest file that says who holds a seat, in bytes.
+/// The largest pid file, in bytes.
 const HOLDER_LIMIT: u64 = 64 << 10;
 
-/// The place of the file, unless another is asked for.
+/// Returns the default path of the pid file.
 pub(crate) fn pid_file(root: &Path) -> PathBuf {
     root.join(PID_FILE)
 }
 
-/// That this process is the hub of a directory. Ends when it is dropped.
+/// The claim of this process to be the hub, or the runtime, of a directory. Dropping it releases the directory.
 #[derive(Debug)]
 pub(crate) struct Seat {
     path: PathBuf,
@@ -38,7 +38,7 @@ pub(crate) struct Seat {
 }
 
 impl Seat {
-    /// Takes the seat; fails if a hub is running.
+    /// Claims the directory. Fails if a hub or a runtime is running in it.
     pub fn take(root: &Path, path: &Path) -> Result<Self, Failure> {
         std::fs::create_dir_all(root).map_err(|error| cannot(root, &error))?;
         let lock = root.join(LOCK);
@@ -47,7 +47,7 @@ impl Seat {
         loop {
             let file = open(path).map_err(|error| cannot(path, &error))?;
             lock_or_say(&file, path)?;
-            // Its former owner may have removed it between the two.
+            // The former owner may have removed the file between opening and locking.
             if is_at(&file, path) {
                 return Ok(Self {
                     path: path.to_owned(),
@@ -58,7 +58,7 @@ impl Seat {
         }
     }
 
-    /// Says where the hub is to be found.
+    /// Writes the address of the hub to the file.
     pub fn tell(&mut self, port: u16, url: &str) -> io::Result<()> {
         self.write(&json!({
             "pid": std::process::id(),
@@ -68,7 +68,7 @@ impl Seat {
         }))
     }
 
-    /// Says that there is no hub here, but clips that are offered to the one at `url`. Nobody is to call that one because of this.
+    /// Writes that this process is not a hub but offers its clips to the hub at `url`. Commands ignore that address.
     pub fn tell_joined(&mut self, url: &str) -> io::Result<()> {
         self.write(&json!({
             "pid": std::process::id(),
@@ -87,7 +87,7 @@ impl Seat {
 impl Drop for Seat {
     fn drop(&mut self) {
         if is_at(&self.file, &self.path) {
-            // Left behind, it would be seen to be stale.
+            // If this fails, the file is recognized as stale.
             let _ = std::fs::remove_file(&self.path);
         }
     }
@@ -133,7 +133,7 @@ fn lock_or_say(file: &File, path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Whether `file` is still the one at `path`.
+/// Reports whether `file` is still the one at `path`.
 fn is_at(file: &File, path: &Path) -> bool {
     let same = |(one, other): (std::fs::Metadata, std::fs::Metadata)| {
         one.ino() == other.ino() && one.dev() == other.dev()
@@ -144,35 +144,32 @@ fn is_at(file: &File, path: &Path) -> bool {
         .is_some_and(same)
 }
 
-/// What the holder of a seat is.
+/// The kind of process that holds a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// A hub.
     Hub,
-    /// It offers clips to a hub elsewhere.
+    /// A runtime that offers clips to another hub.
     Runtime,
 }
 
-/// Who holds a seat.
+/// The process that holds a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Holder {
-    /// What it is.
     pub role: Role,
-    /// Its process.
     pub pid: u32,
-    /// Where it is to be found, or the hub it has joined.
+    /// The hub's own address, or that of the hub which the runtime has joined.
     pub url: String,
-    /// Since when.
+    /// The start time in RFC 3339.
     pub started: String,
 }
 
 impl Holder {
-    /// The hub that holds the seat at `path`. A file that nobody holds says nothing.
+    /// Returns the hub that holds the file at `path`; `None` if no process has locked it.
     pub fn at(path: &Path) -> Option<Self> {
         Self::anyone_at(path).filter(|holder| holder.role == Role::Hub)
     }
 
-    /// The same, also if it is no hub.
+    /// Returns the process that holds the file at `path`, hub or runtime.
     pub fn anyone_at(path: &Path) -> Option<Self> {
         let file = pinion_files::open(path).ok()?;
         if file.try_lock_shared().is_ok() {

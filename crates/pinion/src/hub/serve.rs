@@ -1,4 +1,4 @@
-//! `hub serve`: the hub itself, until it is told to stop.
+//! `hub serve`: runs a hub until it receives a signal.
 
 mod options;
 
@@ -26,11 +26,11 @@ use crate::commands::out;
 use crate::failure::Failure;
 use crate::verb::{Line, Verb};
 
-/// How long calls that go on have to end.
+/// Time that calls in flight have to finish when the hub stops.
 const GRACE: Duration = Duration::from_secs(2);
-/// How often it is written down which tokens were used.
+/// Interval at which the hub writes the last use of tokens.
 const NOTE_USE: Duration = Duration::from_secs(300);
-/// How long the last lines of the log may take to be read.
+/// Time limit for writing the last lines of the log to stderr.
 pub(super) const LAST_WORDS: Duration = Duration::from_millis(200);
 
 pub(super) const VERB: Verb = Verb {
@@ -103,10 +103,10 @@ async fn serve(mut options: Options, seat: &mut Seat) -> Result<ExitCode, Failur
     };
     let stop = async {
         signals.stop(&tokens).await;
-        // Streams without an end of their own would use up the time that calls have.
+        // Endless streams would otherwise use up the grace period of calls.
         hub.disconnect_all();
     };
-    // Polled once the hub is to stop: it hears the second signal and not the first.
+    // Polled only once the hub stops, so that it receives the second signal and not the first.
     let cut = async {
         match Signals::listen() {
             Ok(mut again) => tokio::select! {
@@ -133,7 +133,7 @@ async fn serve(mut options: Options, seat: &mut Seat) -> Result<ExitCode, Failur
     Ok(ExitCode::SUCCESS)
 }
 
-/// Offers clips of this hub to another one.
+/// Joins another hub and offers this hub's clips to it.
 fn enter(hub: &Arc<Hub>, join: Join, port: u16) -> Result<Joined, Failure> {
     let mut options = join.options;
     if !join.is_named {
@@ -146,14 +146,14 @@ fn add_agent(hub: &Arc<Hub>, options: AgentOptions) {
     add_builtin(hub, agent_clip::ALIAS, agent_clip::agent_clip(hub, options));
 }
 
-/// Calls clips by the clock.
+/// Adds the clip that calls other clips on a schedule.
 fn add_scheduler(hub: &Arc<Hub>, root: &Path) {
     let alias = pinion_scheduler::ALIAS;
     let directory = root.join("data").join(alias);
     add_builtin(hub, alias, pinion_scheduler::scheduler(hub, &directory));
 }
 
-/// A hub without one of our own clips is still a hub; its log says why there is none.
+/// Adds a built-in clip. The hub also runs without it; a failure is written to its log.
 fn add_builtin(
     hub: &Arc<Hub>,
     alias: &str,
@@ -195,7 +195,7 @@ fn server_options(options: &Options, listener: &TcpListener) -> ServerOptions {
     }
 }
 
-/// Ends clips and writes down what is known only in memory.
+/// Stops servers and clips, and writes the last use of tokens.
 async fn end(hub: &Arc<Hub>, mounts: &Mounts, tokens: TokenStore) {
     mounts.stop().await;
     if let Some(runtime) = hub.runtime() {
@@ -214,12 +214,13 @@ async fn note_use(tokens: TokenStore) {
     loop {
         tokio::time::sleep(NOTE_USE).await;
         let tokens = tokens.clone();
-        // What could not be written is tried again; the end of the hub says so if it never works.
+        // A failed write is tried again; at the end of the hub it is reported.
         let _ = tokio::task::spawn_blocking(move || tokens.write_last_use()).await;
     }
 }
 
-/// Shows on stderr what happens, from a thread that may wait for its reader. Says when the log has ended.
+/// Copies log lines of at least the level `least` to stderr, on a thread that may block. The receiver gets a message
+/// when the log has ended.
 pub(super) fn copy_log(log: &Arc<ClipLog>, least: Level) -> mpsc::Receiver<()> {
     let (ended, wait) = mpsc::sync_channel(1);
     let mut follower = log.follow(0);
@@ -242,7 +243,7 @@ pub(super) fn copy_log(log: &Arc<ClipLog>, least: Level) -> mpsc::Receiver<()> {
     wait
 }
 
-/// How to get in, said once.
+/// Returns instructions for the first use of a new hub.
 fn first_words(url: &str, entrance: &LocalToken) -> String {
     let path: &Path = &entrance.path;
     let path = path.display();
@@ -269,7 +270,7 @@ impl Signals {
         })
     }
 
-    /// Waits until the hub is to stop; reads the tokens again whenever that is wanted.
+    /// Waits for the signal to stop. SIGHUP reloads the tokens.
     async fn stop(&mut self, tokens: &TokenStore) {
         loop {
             tokio::select! {
@@ -283,7 +284,7 @@ impl Signals {
         }
     }
 
-    /// Waits until it is to end, or somebody is in a hurry.
+    /// Waits for a signal to end, which may be the user's second one.
     pub async fn end(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}

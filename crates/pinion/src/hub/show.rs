@@ -1,11 +1,11 @@
-//! Tables and words for a terminal.
+//! Tables and text for a terminal.
 
 use std::fmt::Write;
 use std::io::IsTerminal;
 
 use pinion_proto::Message;
 
-/// Rows under their headings, in columns.
+/// Formats rows under their headings, in columns.
 pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
     let mut widths: Vec<usize> = headings.iter().map(|heading| heading.len()).collect();
     for row in rows {
@@ -28,12 +28,12 @@ pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
     text
 }
 
-/// Text of others without anything a terminal would obey.
+/// Returns the text on one line, without control characters that a terminal would obey.
 pub(crate) fn plain(text: &str) -> String {
     harmless(text).replace('\t', " ").replace('\n', "\u{fffd}")
 }
 
-/// The same for text of several lines.
+/// Returns the text without control characters except line breaks and tabs.
 pub(crate) fn harmless(text: &str) -> String {
     let shown = |letter: char| match letter {
         '\n' | '\t' => letter,
@@ -43,7 +43,7 @@ pub(crate) fn harmless(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
-/// Text that stands out where that is wanted.
+/// Returns bold text, or plain text where colours are off.
 pub(crate) fn strong(text: &str) -> String {
     match colourful() {
         true => format!("\x1b[1m{text}\x1b[0m"),
@@ -57,7 +57,7 @@ fn colourful() -> bool {
     std::io::stdout().is_terminal() && !set("NO_COLOR") && !dumb
 }
 
-/// Messages as one JSON document, a line for each.
+/// Formats messages as one JSON array, one message per line.
 pub(crate) fn json_list<M: Message>(messages: &[M]) -> String {
     let lines: Vec<String> = messages.iter().map(Message::to_json).collect();
     match lines.as_slice() {

@@ -1,4 +1,4 @@
-//! `hub status`, `hub stop`, `hub info`: how a hub stands, and its end.
+//! `hub status`, `hub stop`, `hub info`: report the state of a hub, and stop it.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -22,7 +22,7 @@ const PLACE: &[Flag] = &[
     Flag::bare("--json"),
 ];
 
-/// Calls have their grace, then clips have theirs.
+/// Time that a hub has to stop: the grace period of calls, then that of clips.
 const PATIENCE: Duration = Duration::from_secs(15);
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -96,7 +96,7 @@ fn status(line: &Line) -> Result<ExitCode, Failure> {
 #[allow(unsafe_code)]
 fn send(pid: u32, signal: libc::c_int) -> bool {
     let pid = libc::pid_t::try_from(pid).unwrap_or_default();
-    // SAFETY: no memory is touched. Zero and negative numbers, which mean groups, are kept out.
+    // SAFETY: `kill` does not access memory. Zero and negative pids, which mean process groups, are excluded.
     pid > 0 && unsafe { libc::kill(pid, signal) } == 0
 }
 
@@ -131,7 +131,7 @@ fn stop(line: &Line) -> Result<ExitCode, Failure> {
 fn has_gone(path: &std::path::Path, holder: &Holder, patience: Duration) -> bool {
     let start = Instant::now();
     while start.elapsed() < patience {
-        // The seat is free a moment before the process is gone.
+        // The pid file is released a moment before the process exits.
         let seated = Holder::anyone_at(path).is_some_and(|now| now.pid == holder.pid);
         if !seated && is_gone(holder.pid) {
             return true;
@@ -141,7 +141,7 @@ fn has_gone(path: &std::path::Path, holder: &Holder, patience: Duration) -> bool
     false
 }
 
-/// Whether a process has ended, even if whoever started it has not asked how.
+/// Reports whether a process has exited, even if its parent has not collected its status.
 fn is_gone(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat.rsplit(')').next().unwrap_or_default();

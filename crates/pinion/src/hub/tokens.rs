@@ -1,5 +1,5 @@
-//! `hub token`: who may call the hub. Works on the hub's files, whether it runs or not, or asks the hub that commands are
-//! pointed at.
+//! `hub token`: manages the tokens of a hub. Changes the hub's files, whether it runs or not, or sends requests to the
+//! hub that the user chose.
 
 mod keeper;
 
@@ -139,7 +139,7 @@ fn row(token: &Value) -> Vec<String> {
     ]
 }
 
-/// An RFC 3339 time to the minute, or `otherwise` if there is none.
+/// Returns an RFC 3339 time to the minute, or `otherwise` if it is empty.
 fn minute(time: &str, otherwise: &str) -> String {
     match time {
         "" => otherwise.to_owned(),

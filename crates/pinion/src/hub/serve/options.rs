@@ -1,4 +1,4 @@
-//! What the command line says about a hub that is to run.
+//! The flags of `hub serve`.
 
 use std::fmt::Display;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -51,18 +51,17 @@ pub(super) const FLAGS: &[Flag] = &[
 ];
 
 const DEFAULT_PORT: u16 = 9000;
-/// A super token may also be given here, where other users of the machine do not see it.
+/// The environment variable for a super token. Unlike a flag, other users of the machine cannot see it.
 const SUPER_TOKEN: &str = "PINION_SUPER_TOKEN";
 
-/// Which hub is to be joined, and with what.
+/// The options for joining another hub.
 pub(super) struct Join {
     pub options: JoinOptions,
     pub shown: OfferedClips,
-    /// The name is made of the port, which is known later.
+    /// `--name` is given. Otherwise the name contains the port, which is known only once the hub listens.
     pub is_named: bool,
 }
 
-/// What the command line says.
 pub(super) struct Options {
     pub root: PathBuf,
     pub pid: PathBuf,
@@ -76,9 +75,9 @@ pub(super) struct Options {
     pub programs: Programs,
     pub import: Option<Pinix>,
     pub join: Option<Join>,
-    /// What agents are run with; `None` for a hub without the clip `agent`.
+    /// Settings of agents; `None` for a hub without the clip `agent`.
     pub agent: Option<AgentOptions>,
-    /// Whether clips may be called by the clock.
+    /// The hub has the scheduler clip.
     pub schedules: bool,
 }
 
@@ -132,7 +131,7 @@ impl Options {
         Ok(options)
     }
 
-    /// Refuses what would leave the hub open.
+    /// Rejects combinations of flags that would leave the hub unprotected or cannot work.
     fn check(&self, line: &Line) -> Result<(), Failure> {
         if self.import.is_some() && self.tls.is_some() {
             return Err(
@@ -156,7 +155,7 @@ impl Options {
         Ok(())
     }
 
-    /// Where the hub is to be found once it listens on `port`.
+    /// Returns the hub's address once it listens on `port`.
     pub fn url(&self, port: u16) -> String {
         let host = match self.address.ip() {
             ip if !ip.is_unspecified() => ip,
@@ -167,7 +166,7 @@ impl Options {
         format!("{scheme}://{}", SocketAddr::new(host, port))
     }
 
-    /// The names of hosts in the origins that may call.
+    /// Returns the host names of the allowed origins.
     pub fn origin_hosts(&self) -> Vec<String> {
         let Origins::Listed(origins) = &self.origins else {
             return Vec::new();
@@ -278,7 +277,7 @@ fn super_token(line: &Line) -> Result<Option<Token>, Failure> {
     chosen.map_err(crate::hub::failed)
 }
 
-/// Whose signed tokens are good here.
+/// Returns the issuer whose signed tokens the hub accepts.
 fn issuer(line: &Line) -> Result<Option<Issuer>, Failure> {
     let Some(address) = line.value("--jwt-issuer") else {
         let alone = ["--jwt-audience", "--jwt-manage"];
@@ -317,7 +316,7 @@ pub(in crate::hub) fn level(line: &Line) -> Result<Level, Failure> {
     }
 }
 
-/// An origin as browsers send it.
+/// Returns an origin in the form that browsers send.
 fn plain_origin(origin: &str) -> String {
     origin.trim().trim_end_matches('/').to_ascii_lowercase()
 }

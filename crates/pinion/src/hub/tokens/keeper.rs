@@ -1,4 +1,4 @@
-//! Who keeps the tokens: the files of a hub, or a hub elsewhere that is asked.
+//! The store of tokens: the files of a hub, or another hub over HTTP.
 
 use std::time::Duration;
 
@@ -14,27 +14,27 @@ use crate::hub::seat::{Holder, pid_file};
 use crate::hub::{failed, place};
 use crate::verb::Line;
 
-/// An answer about tokens is not longer.
+/// The longest answer about tokens, in bytes.
 const LONGEST: usize = 16 * 1024 * 1024;
 
-/// What a token is to be.
+/// The properties of a new token.
 pub(super) struct Wish {
     pub grant: Grant,
-    /// `None` never expires.
+    /// `None` for a token that never expires.
     pub lifetime: Option<Duration>,
     pub label: String,
 }
 
-/// Who keeps the tokens. Tokens are told as JSON, as lists have them.
+/// The store of tokens. Tokens are returned as JSON, in the form of lists.
 pub(super) enum Keeper {
     /// The files of a hub, whether it runs or not.
     Files(TokenStore),
-    /// A hub, asked with a super token.
+    /// A hub, called with a super token.
     Hub(Caller),
 }
 
 impl Keeper {
-    /// The hub that commands are pointed at, else the files of the hub here.
+    /// Returns the hub that the user chose, else the files of the local hub. Fails if there is no hub in the directory.
     pub fn of(line: &Line) -> Result<Self, Failure> {
         let root = place::root(line)?;
         let own = Holder::at(&pid_file(&root)).map(|holder| holder.url);
@@ -42,7 +42,7 @@ impl Keeper {
         if line.has("--server") || (pointed_at.is_some() && pointed_at != own) {
             return Ok(Self::Hub(Caller::of(line)?));
         }
-        // A directory that only has the settings of a client is not a hub: no hub would know its tokens.
+        // A directory with only a client's settings is not a hub: no hub would accept its tokens.
         if !root.join(TOKENS).exists() && !root.join(LOCAL_TOKEN).exists() {
             return Err(Failure::failed(format!(
                 "Error: there is no hub in {}. For a hub elsewhere, name it with --server or log in with `pinion hub login`. \
@@ -53,7 +53,7 @@ impl Keeper {
         Ok(Self::Files(TokenStore::open(&root).map_err(failed)?))
     }
 
-    /// Makes a token; what is told of it has the token itself, this once.
+    /// Creates a token. Only this answer contains the token itself.
     pub fn make(&self, wish: Wish) -> Result<Value, Failure> {
         match self {
             Self::Files(store) => {
@@ -86,7 +86,7 @@ impl Keeper {
         }
     }
 
-    /// All tokens, without themselves.
+    /// Returns all tokens, without their secrets.
     pub fn list(&self) -> Result<Vec<Value>, Failure> {
         let told = match self {
             Self::Files(store) => json!(store.list().map_err(failed)?),
@@ -98,7 +98,6 @@ impl Keeper {
         }
     }
 
-    /// Ends a token.
     pub fn revoke(&self, id: &str) -> Result<(), Failure> {
         match self {
             Self::Files(store) => store.revoke(&TokenId::from(id)).map(drop).map_err(failed),
