@@ -20,7 +20,7 @@ use super::keep::{self, moment, read, replace};
 use super::runs::MOST_BY_THE_CLOCK;
 use super::topics::sees;
 
-/// Maximum number of events. A new event replaces one that is cancelled or done.
+/// Maximum number of events. At the limit, a new event replaces one that is cancelled or done.
 const MOST: usize = 1000;
 /// Delay after which a `once` event that was missed is cancelled instead of run.
 const LATEST: SignedDuration = SignedDuration::from_hours(24);

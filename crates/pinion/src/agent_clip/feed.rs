@@ -18,14 +18,14 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Outputs that may wait to be read before the run waits.
+/// Unread outputs from which on the run waits for the caller.
 const WAITING_OUTPUTS: usize = 256;
-/// Bytes that may wait to be read before the run waits.
+/// Unread bytes from which on the run waits for the caller.
 const WAITING_BYTES: usize = 4 << 20;
-/// Outputs that may wait at all. A run cannot wait in the middle of a turn: it still reports the tools of one answer.
-/// The answer to a caller that lets more wait ends with `resource_exhausted`.
+/// Maximum number of unread outputs. A run cannot wait in the middle of a turn: it still reports the tools of one
+/// answer. The answer to a caller that leaves more unread ends with `resource_exhausted`.
 const MOST_OUTPUTS: usize = 8 * 1024;
-/// Bytes that may wait at all.
+/// Maximum size of unread outputs, in bytes, unless a single output is larger.
 const MOST_BYTES: usize = 64 << 20;
 /// Silence after which the feed sends an empty text, so that intermediaries do not close the stream.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(60);

@@ -180,7 +180,7 @@ impl Topics {
         pinion_session::find_id(&self.sessions, &topic.id)
     }
 
-    /// Opens the topic's session for reading; `None` if there is no session file yet.
+    /// Opens the topic's session for reading; `None` before its file exists.
     pub fn look(&self, topic: &Topic) -> Result<Option<Store>, Failure> {
         let Some(path) = self.session(topic) else {
             return Ok(None);

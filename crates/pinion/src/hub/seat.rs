@@ -18,7 +18,7 @@ const PID_FILE: &str = "pinixd.pid";
 /// A second lock file, always in the hub's directory, so that a directory has one hub wherever the pid file is.
 const LOCK: &str = "hub.lock";
 
-/// Attempts to lock a file again: a process that checks for a hub holds the lock for a moment.
+/// Further attempts to lock a file: a process that only checks for a hub holds the lock for a moment.
 const LOOKS: usize = 5;
 const LOOK: Duration = Duration::from_millis(20);
 /// The largest pid file, in bytes.

@@ -270,7 +270,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the signal to stop. SIGHUP reloads the tokens.
+    /// Waits for SIGTERM or SIGINT. SIGHUP reloads the tokens meanwhile.
     async fn stop(&mut self, tokens: &TokenStore) {
         loop {
             tokio::select! {
@@ -284,7 +284,7 @@ impl Signals {
         }
     }
 
-    /// Waits for a signal to end, which may be the user's second one.
+    /// Waits for SIGTERM or SIGINT.
     pub async fn end(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}

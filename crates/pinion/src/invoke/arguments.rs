@@ -162,7 +162,8 @@ impl Words {
     }
 }
 
-/// Reads standard input. Returns the whole input if it is JSON and no member is given, else the members with `stdin`.
+/// Reads standard input. Returns it as the whole input if it is a JSON object or list and no member is given, else the
+/// members with one more, `stdin`.
 fn from_stdin(
     mut members: Map<String, Value>,
 ) -> Result<Result<String, Map<String, Value>>, String> {

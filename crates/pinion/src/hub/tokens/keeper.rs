@@ -34,7 +34,7 @@ pub(super) enum Keeper {
 }
 
 impl Keeper {
-    /// Returns the hub that the user chose, else the files of the local hub. Fails if there is no hub in the directory.
+    /// Returns the hub that the user chose, else the files of the local hub. Fails without a hub in the directory.
     pub fn of(line: &Line) -> Result<Self, Failure> {
         let root = place::root(line)?;
         let own = Holder::at(&pid_file(&root)).map(|holder| holder.url);
