@@ -1,5 +1,4 @@
-//! The ways a run talks: a chat on a terminal, RPC with one session or several, events as JSON lines, or just the
-//! answer.
+//! The modes of a run: a chat on a terminal, RPC with one session or several, events as JSON lines, or only the answer.
 
 pub(crate) mod chat;
 mod conversation;
@@ -37,14 +36,14 @@ use crate::preferences::SavedPreferences;
 use crate::program::Program;
 use crate::signals::Ending;
 
-/// Why serving ended.
+/// The reason why serving ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     /// The client closed its end.
     Input,
-    /// An extension asked for it.
+    /// An extension requested the end.
     Asked,
-    /// Nobody reads what we write.
+    /// The reader of standard output is gone.
     Output,
     /// A signal; its exit code.
     Signal(u8),
@@ -62,12 +61,12 @@ impl End {
     }
 }
 
-/// How long extensions may take to end.
+/// Longest wait for extensions to shut down.
 const FAREWELL: Duration = Duration::from_secs(5);
-/// How long a run may take to settle, and its last lines to be read, when the program must end.
+/// Longest wait, when the program must end, for a run to settle and for the client to read the last lines.
 pub(crate) const LAST_WORDS: Duration = Duration::from_millis(800);
 
-/// A client sends what files would say.
+/// Refuses `@file` arguments: in RPC mode the client sends the content of files itself.
 fn refuse_files(flags: &Flags) -> Result<(), Failure> {
     match flags.files.is_empty() {
         true => Ok(()),
@@ -105,7 +104,8 @@ fn the_engine(
     ))
 }
 
-/// Events as lines; with those of pi 0.73 where extensions, which are written for it, are loaded.
+/// Projects events to lines of `dialect`. With extensions loaded, the lines include the events of pi 0.73, because
+/// extensions are written for it.
 fn projection(dialect: Dialect, engine: &Engine) -> Projection {
     Projection::new(dialect, additions(engine))
 }
@@ -117,12 +117,12 @@ fn additions(engine: &Engine) -> Additions {
     }
 }
 
-/// Takes records of extensions to the writer.
+/// Returns a sink that sends the records of extensions to the writer.
 fn records(out: impl Sink) -> RecordSink {
     Arc::new(move |record| out.push(Out::Record(line_of(record))))
 }
 
-/// Whether the writer has room for records of extensions.
+/// Returns a check whether the writer has room for records of extensions.
 fn room(out: impl Sink) -> RoomCheck {
     Arc::new(move || out.has_room())
 }
@@ -133,22 +133,22 @@ fn line_of(record: String) -> Vec<u8> {
     line
 }
 
-/// Tells extensions that the session ends, and waits a while for what they still do.
+/// Informs extensions that the session ends, and waits up to `FAREWELL` for their shutdown hooks.
 pub(crate) async fn farewell(extensions: &Extensions) {
     let farewell = Hooks::shutdown(extensions);
-    // Who takes longer is left behind.
+    // An extension that takes longer is abandoned.
     let _ = tokio::time::timeout(FAREWELL, farewell).await;
 }
 
-/// Stops what is going on and waits a moment, so that what was said is saved.
+/// Stops the current run and waits up to `LAST_WORDS`, so that the session file is complete.
 pub(crate) async fn stop_session(stopper: &Stopper, task: JoinHandle<()>) {
     stopper.stop();
-    // A session that does not settle in time is left behind; its file is whole at any moment.
+    // A session that does not settle in time is abandoned; its file is valid at any moment.
     let _ = tokio::time::timeout(LAST_WORDS, task).await;
 }
 
-/// Waits until everything has been read, or cannot be; a reader that takes for ever is ended by a
-/// signal, whose exit code is the error.
+/// Waits until the reader has read everything or is gone. A signal ends the wait for a reader that never finishes; the
+/// error is its exit code.
 pub(crate) fn last_words(
     runtime: &Runtime,
     ending: &mut Ending,
@@ -164,8 +164,8 @@ pub(crate) fn last_words(
     })
 }
 
-/// The way out when serving has ended: nothing is left running, everything is saved, and what was said is
-/// read if there is somebody to read it.
+/// Ends the process after serving: kills child processes, saves preferences, and writes the remaining lines if there is
+/// a reader.
 fn conclude<T: Outgoing>(
     runtime: Runtime,
     mut ending: Ending,
@@ -190,14 +190,14 @@ fn conclude<T: Outgoing>(
                 eprintln!("Error: could not write to standard output: {error}");
             }
             match end {
-                // Lines are missing, whichever of the two ends was noticed first.
+                // Lines are missing, no matter which of the two ends was noticed first.
                 End::Input | End::Asked => End::Output,
                 end => end,
             }
         }
         (end, _) => end,
     };
-    // Threads that still wait for something must not keep the process.
+    // Threads that still wait for something must not delay the exit of the process.
     runtime.shutdown_background();
     end.exit_code()
 }

@@ -1,4 +1,4 @@
-//! The chat on a terminal: one session, everything the other modes have, and somebody to ask.
+//! The chat on a terminal: one session with all features of the other modes, and a user who can answer questions.
 
 pub(crate) mod capture;
 mod host;
@@ -27,7 +27,7 @@ use crate::program::Program;
 use crate::runtime;
 use crate::signals::Ending;
 
-/// Talks with somebody at a terminal until they leave.
+/// Runs a chat with the user at the terminal until the user leaves.
 pub(crate) fn chat(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failure> {
     let opening = opening(&flags)?;
     let ended = match flags.plain || is_dumb() {
@@ -41,12 +41,12 @@ pub(crate) fn chat(program: Program, flags: Box<Flags>) -> Result<ExitCode, Fail
     Ok(ExitCode::from(ended.exit_code))
 }
 
-/// Whether the terminal can do nothing but print lines.
+/// Reports whether the terminal can only print lines.
 pub(crate) fn is_dumb() -> bool {
     std::env::var_os("TERM").is_none_or(|name| name.is_empty() || name == "dumb")
 }
 
-/// With the whole screen; `None` when no session was picked.
+/// Runs the chat on the whole screen. Returns `None` if the user picked no session.
 fn on_screen(
     program: Program,
     mut flags: Box<Flags>,
@@ -95,7 +95,7 @@ fn on_screen(
     ended
 }
 
-/// In plain lines.
+/// Runs the chat in plain lines. Returns `None` if the user picked no session.
 fn in_lines(
     program: Program,
     mut flags: Box<Flags>,
@@ -139,7 +139,7 @@ fn in_lines(
     ended.map(Some)
 }
 
-/// What somebody at a terminal expects: tools side by side, and what later clients know.
+/// Reads the basis with the modern dialect: tool calls run in parallel, and later commands exist.
 fn modern_basis(flags: &Flags) -> Result<Basis, Failure> {
     let mut basis = Basis::read(flags)?;
     basis.dialect = Dialect::Modern;
@@ -149,7 +149,7 @@ fn modern_basis(flags: &Flags) -> Result<Basis, Failure> {
 /// Lines that are read ahead of the chat. The rest waits in the terminal or pipe.
 const TYPED_AHEAD: usize = 16;
 
-/// What is typed, line by line, until the end of the input.
+/// Returns the lines of standard input until its end. A thread reads them.
 pub(crate) fn typed_lines() -> io::Result<mpsc::Receiver<String>> {
     let (lines, typed) = mpsc::channel(TYPED_AHEAD);
     let read = move || {
@@ -165,7 +165,7 @@ pub(crate) fn typed_lines() -> io::Result<mpsc::Receiver<String>> {
     Ok(typed)
 }
 
-/// The lines of an input until its end. What is no UTF-8 is replaced, and the rest of the line counts.
+/// Returns the lines of an input until its end. Bytes that are not UTF-8 are replaced; the rest of the line is used.
 fn readable(input: impl BufRead) -> impl Iterator<Item = String> {
     let lines = input.split(b'\n').map_while(Result::ok);
     lines.map(|line| {
@@ -174,14 +174,14 @@ fn readable(input: impl BufRead) -> impl Iterator<Item = String> {
     })
 }
 
-/// Nothing is left running, and everything is saved.
+/// Kills child processes, saves preferences and shuts the runtime down.
 fn leave(runtime: Runtime, shared: &Shared) {
     pinion_process::kill_all();
     shared.preferences.flush();
     runtime.shutdown_background();
 }
 
-/// Nothing was said.
+/// Returns the ending of a chat in which no session was started.
 fn ended_with(exit_code: u8) -> ChatEnding {
     ChatEnding {
         exit_code,
@@ -193,7 +193,7 @@ fn say_how_to_go_on(program: Program, ended: &ChatEnding) {
     let Some(session) = &ended.session else {
         return;
     };
-    // A session in which nothing was answered leaves nothing behind.
+    // A session without an answer leaves no file behind.
     if session.file.exists() {
         let program = program.name();
         eprintln!(
@@ -203,13 +203,13 @@ fn say_how_to_go_on(program: Program, ended: &ChatEnding) {
     }
 }
 
-/// What flags, settings and the environment say about the background; `None` asks the terminal.
+/// Returns the background that the flags, the settings or the environment name; `None` asks the terminal.
 fn background(flags: &Flags, basis: &Basis) -> Option<Background> {
     let setting = basis.settings.get("theme").and_then(|theme| theme.as_str());
     background_of(flags.theme.as_deref().or(setting))
 }
 
-/// The same for somebody who has chosen, or not.
+/// Returns the background that `theme` names, else the one of the environment.
 pub(crate) fn background_of(theme: Option<&str>) -> Option<Background> {
     match theme {
         Some("dark") => Some(Background::Dark),
@@ -218,7 +218,7 @@ pub(crate) fn background_of(theme: Option<&str>) -> Option<Background> {
     }
 }
 
-/// How many colours the terminal says it has. For none see <https://no-color.org>.
+/// Returns the number of colours that the terminal's environment announces. For none see <https://no-color.org>.
 pub(crate) fn colours() -> Colours {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let terminal = std::env::var("TERM").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! One conversation from its prompts to its last answer, for the modes in which nobody else speaks.
+//! One conversation from its prompts to its last answer, for the modes without a client that sends further prompts.
 
 use std::fs::File;
 use std::io::IsTerminal;
@@ -18,7 +18,8 @@ use crate::reader;
 use crate::signals::Ending;
 use crate::stdin::{Wanted, read_prompt};
 
-/// Why there is no good answer to show. Where a server could not be reached, the second line says which and why.
+/// Returns the failure if the last answer is missing, failed or was aborted. If a server could not be reached, the
+/// second line names the server and the reason.
 pub(super) fn failed_answer(printer: &PrintListener, shared: &Shared) -> Option<Failure> {
     let last = printer.last();
     let Some(answer) = last.as_deref().and_then(|message| message.as_assistant()) else {
@@ -37,25 +38,25 @@ pub(super) fn failed_answer(printer: &PrintListener, shared: &Shared) -> Option<
     Some(Failure::failed(error))
 }
 
-/// What became of a conversation.
+/// The outcome of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// The model was asked and everything has settled.
     Answered,
-    /// Extensions dealt with everything that was said.
+    /// Extensions handled every prompt; the model was not asked.
     NothingAsked,
-    /// It was ended, with this exit code: by a signal, by an extension, or because nobody reads.
+    /// The conversation was ended with this exit code: by a signal, by an extension, or because the reader is gone.
     Ended(u8),
 }
 
-/// Where events become lines.
+/// The output of a mode that prints events as lines.
 pub(super) struct Lines {
     pub stdout: File,
     pub projection: Projection,
     pub queue: Queue<Out>,
 }
 
-/// Runs the conversation while its events are printed, and waits until they have been read.
+/// Runs the conversation while its events are printed, and waits until the reader has read them.
 pub(super) fn tell(
     runtime: Runtime,
     engine: Engine,
@@ -105,7 +106,7 @@ pub(super) fn tell(
     }
 }
 
-/// Runs the conversation.
+/// Runs the conversation until its last answer, or until a signal, an extension or the completion of `unread` ends it.
 pub(super) fn converse(
     runtime: &Runtime,
     ending: &mut Ending,
@@ -142,7 +143,7 @@ pub(super) fn converse(
         if let Some(extensions) = &extensions {
             farewell(extensions).await;
         }
-        // Nothing is going on after an answer; otherwise it is stopped, so that it is saved.
+        // After an answer no run is active; otherwise it is stopped here, so that the session file is complete.
         stop_session(&session.stopper(), task).await;
         result
     });
@@ -151,7 +152,7 @@ pub(super) fn converse(
     result
 }
 
-/// What is said: files and standard input before the first message.
+/// Returns the prompts. Standard input and files are prepended to the first message. Fails if there is no prompt.
 pub(super) fn prompts(flags: &Flags) -> Result<Prompts, Failure> {
     let files = files(flags)?;
     let has_prompt = !flags.messages.is_empty() || !files.text.is_empty();
@@ -176,7 +177,7 @@ pub(super) fn prompts(flags: &Flags) -> Result<Prompts, Failure> {
     }
 }
 
-/// What is said first where more may follow: files before the first message, or nothing.
+/// Returns the first prompts of a chat, with files prepended to the first message. May be empty.
 pub(super) fn opening(flags: &Flags) -> Result<Prompts, Failure> {
     Ok(joined(flags, None, files(flags)?))
 }

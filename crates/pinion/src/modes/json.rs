@@ -1,4 +1,4 @@
-//! Every event of one conversation as a line of JSON.
+//! The JSON mode: prints every event of one conversation as a line of JSON.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -16,7 +16,6 @@ use crate::failure::Failure;
 use crate::program::Program;
 use crate::runtime;
 
-/// Prints every event of one conversation as a line of JSON.
 pub(crate) fn json(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failure> {
     let stdout = stdio::claim_stdout()?;
     let queue: Queue<Out> = Queue::new(coalesce(&flags));
@@ -50,7 +49,7 @@ pub(crate) fn json(program: Program, flags: Box<Flags>) -> Result<ExitCode, Fail
     };
     match tell(runtime, engine, &shared, prompts, settled, lines)? {
         Outcome::Ended(code) => Ok(ExitCode::from(code)),
-        // pi ends with 0 whatever became of the answer, which is in the events.
+        // pi exits with 0 whether or not the answer failed; the failure is in the events.
         _ if program == Program::Pi => Ok(ExitCode::SUCCESS),
         Outcome::NothingAsked => Ok(ExitCode::SUCCESS),
         Outcome::Answered => failed_answer(&printer, &shared).map_or(Ok(ExitCode::SUCCESS), Err),

@@ -56,7 +56,7 @@ pub(crate) fn opencode(words: Vec<String>) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Our flags from opencode's, which are few; the rest are ours already.
+/// Translates opencode's flags to pinion's; pinion's own flags pass unchanged.
 fn flags(words: Vec<String>) -> Result<Box<Flags>, Failure> {
     let mut ours = Vec::new();
     let mut words = words.into_iter();
@@ -99,7 +99,7 @@ fn flags(words: Vec<String>) -> Result<Box<Flags>, Failure> {
     match cli::parse(Program::Pinion, ours)? {
         Action::Run(mut flags) => {
             flags.decide_unknown(Program::Pinion)?;
-            // opencode makes one prompt of its arguments.
+            // opencode joins its arguments to one prompt.
             if flags.messages.len() > 1 {
                 flags.messages = vec![flags.messages.join(" ")];
             }

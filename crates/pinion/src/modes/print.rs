@@ -1,4 +1,4 @@
-//! Just the answer.
+//! The print mode (`-p`): prints only the last answer of one conversation.
 
 use std::fs::File;
 use std::io::Write;
@@ -20,7 +20,7 @@ use crate::program::Program;
 use crate::signals::Ending;
 use crate::{reader, runtime};
 
-/// Prints the last answer of one conversation.
+/// Prints the last answer of one conversation. Fails if that answer is missing or failed.
 pub(crate) fn print(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failure> {
     let mut stdout = stdio::claim_stdout()?;
     let (printer, settled) = PrintListener::new();

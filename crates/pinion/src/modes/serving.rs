@@ -1,4 +1,4 @@
-//! The life of one session that serves a client: its lines, its end, and what is done before it is gone.
+//! The lifetime of one session that serves a client, from its start to the shutdown of its extensions.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(super) struct Serving<S: Sink> {
 }
 
 impl<S: Sink> Serving<S> {
-    /// Starts the session; to be called inside the runtime.
+    /// Starts the session. Must be called inside the runtime.
     pub fn start(engine: Engine, dialect: Dialect, out: S) -> Self {
         let Engine {
             config,
@@ -53,7 +53,6 @@ impl<S: Sink> Serving<S> {
         }
     }
 
-    /// How to reach the session.
     pub fn session(&self) -> Handle {
         self.rpc.session.clone()
     }
@@ -86,11 +85,11 @@ impl<S: Sink> Serving<S> {
         for participant in &rpc.participants {
             participant.hang_up();
         }
-        // Extensions look at the session until they have said farewell.
+        // Extensions may read the session until their shutdown hooks have returned.
         let kept = extensions.as_ref().map(|_| rpc.session.clone());
         drop(rpc);
         if end == End::Input && on_eof == OnEof::Drain {
-            // Without a handle the session ends when its work has.
+            // Without a handle the session ends when its run has ended.
             end = tokio::select! {
                 () = drained(&mut task, kept.as_ref()) => End::Input,
                 end = interrupted => end,
@@ -108,7 +107,7 @@ impl<S: Sink> Serving<S> {
     }
 }
 
-/// Who asks the user things.
+/// Returns the participants that may ask the user questions.
 pub(super) fn participants(
     extensions: Option<&Extensions>,
     approvals: Option<&Arc<ClientQuestions>>,
@@ -118,22 +117,22 @@ pub(super) fn participants(
     extensions.into_iter().chain(approvals).collect()
 }
 
-/// Tells extensions that the session begins.
+/// Informs extensions that the session begins.
 pub(super) fn begin(extensions: Extensions) -> BoxFuture<'static, ()> {
     Box::pin(async move { extensions.begin().await })
 }
 
-/// Waits until what goes on in a session is over: the session itself where nobody keeps it.
+/// Waits until the session is idle or, if no handle is held, until it has ended.
 async fn drained(task: &mut JoinHandle<()>, kept: Option<&Handle>) {
     match kept {
         None => {
-            // How it ended does not matter any more.
+            // The result of the task does not matter any more.
             let _ = task.await;
         }
         Some(session) => {
             let (sender, idle) = oneshot::channel();
             let reply = Reply::new(move |_| {
-                // The asker is waiting right below.
+                // The receiver waits below.
                 let _ = sender.send(());
             });
             session.send(Command::WaitForIdle, reply).await;

@@ -1,7 +1,7 @@
-//! MultiSessionRpc sessions for one client, over lines of JSON.
+//! Several sessions for one client, over lines of JSON.
 //!
-//! Every session has an engine of its own; connections, keys, models and saved choices are common to all.
-//! What makes a session is read on threads beside, so that opening one does not hold up another.
+//! Every session has an engine of its own; all share connections, keys, models and saved choices. Sessions are built on
+//! blocking threads, so that opening one does not delay another.
 
 use std::collections::HashSet;
 use std::process::ExitCode;
@@ -32,9 +32,9 @@ use crate::program::Program;
 use crate::signals::Ending;
 use crate::{descriptors, memory, reader, runtime};
 
-/// How many sessions are made at the same time.
+/// Number of sessions that may be built at the same time.
 const MAKERS: usize = 8;
-/// How long all sessions together may take to end.
+/// Longest wait for all sessions together to end.
 const ENDING: Duration = FAREWELL.saturating_add(LAST_WORDS.saturating_mul(2));
 
 /// Serves a client that opens and closes sessions until it closes its end.
@@ -94,7 +94,7 @@ pub(crate) fn several(program: Program, mut flags: Box<Flags>) -> Result<ExitCod
                 end = interrupted => end,
             };
         }
-        // A session that does not end in time is left behind; its file is whole at any moment.
+        // A session that does not end in time is abandoned; its file is valid at any moment.
         let _ = tokio::time::timeout(ENDING, several.stop()).await;
         end
     });
@@ -108,7 +108,7 @@ pub(crate) fn several(program: Program, mut flags: Box<Flags>) -> Result<ExitCod
     ))
 }
 
-/// Which session is meant is said in `open_session`.
+/// Refuses flags that choose a session: the client chooses sessions with `open_session`.
 fn refuse_session_flags(flags: &Flags) -> Result<(), Failure> {
     let given = [
         ("--continue", flags.continue_last),
@@ -125,7 +125,8 @@ fn refuse_session_flags(flags: &Flags) -> Result<(), Failure> {
     }
 }
 
-/// Paths on the command line are meant from where the program was started, wherever sessions work.
+/// Makes paths of the command line absolute: they are relative to the directory in which pinion was started, not to the
+/// directory of a session.
 fn anchor_paths(flags: &mut Flags, dirs: &Dirs) {
     let lists = [
         &mut flags.extensions,
@@ -136,7 +137,7 @@ fn anchor_paths(flags: &mut Flags, dirs: &Dirs) {
     let texts = lists.into_iter().flatten().chain(&mut flags.system_prompt);
     for text in texts.filter(|text| !text.is_empty()) {
         let path = dirs.resolve(text);
-        // What names no file is a package, or the text itself.
+        // A text that names no file is a package, or the prompt itself.
         if path.exists() {
             *text = path.display().to_string();
         }
@@ -146,22 +147,22 @@ fn anchor_paths(flags: &mut Flags, dirs: &Dirs) {
     }
 }
 
-/// Where sessions are made.
+/// Builds sessions and holds the state that they share.
 struct House {
     program: Program,
     flags: Flags,
-    /// What holds for a session that does not name a directory.
+    /// The basis of a session that does not name a directory.
     basis: Basis,
     queue: Queue<Addressed>,
     shared: Arc<Shared>,
-    /// The ids of sessions that live.
+    /// The ids of open sessions.
     names: Mutex<HashSet<String>>,
     makers: Semaphore,
     /// Notified when a session has closed.
     closed: Notify,
 }
 
-/// The way into the house.
+/// The session host that `MultiSessionRpc` calls.
 struct Door(Arc<House>);
 
 impl SessionHost for Door {
@@ -224,16 +225,16 @@ impl House {
                 Box::pin(async move {
                     early.release();
                     let stopped = async {
-                        // Sent or dropped, it means the same.
+                        // A dropped sender also means stop.
                         let _ = stopped.await;
                         End::Asked
                     };
                     let end = serving.live(input, OnEof::Drain, stopped).await;
-                    // At the end of input the program ends, and with it everything.
+                    // At the end of input the program ends, and with it every command.
                     if end != End::Input {
                         let family = name.id.clone();
                         let killed = move || pinion_process::kill_family(&family);
-                        // What cannot be killed now ends with the process.
+                        // A command that cannot be killed now ends with the process.
                         let _ = tokio::task::spawn_blocking(killed).await;
                     }
                     drop(name);
@@ -242,7 +243,7 @@ impl House {
         })
     }
 
-    /// What the command line says, with what was asked for over it.
+    /// Returns the flags of the command line, overridden by the fields of `opening`, and the basis for its directory.
     fn wishes(&self, opening: OpenSession) -> Result<(Flags, Basis), Failure> {
         let mut flags = self.flags.clone();
         flags.session = opening.session;
@@ -252,7 +253,7 @@ impl House {
         if let Some(model) = opening.model {
             flags.model = Some(model);
             flags.provider = None;
-            // It belongs to the model of the command line, and must not be sent to anybody else.
+            // The key belongs to the model of the command line, and must not be sent to another provider.
             flags.api_key = None;
         }
         if flags.no_session && flags.session.is_some() {
@@ -280,14 +281,14 @@ impl House {
     }
 }
 
-/// What the client calls a session, for as long as it lives.
+/// The id by which the client addresses a session. Dropping it frees the id.
 struct Name {
     house: Arc<House>,
     id: String,
 }
 
 impl Name {
-    /// The session's own id; with a number where a session that has moved on still goes by it.
+    /// Claims the session's own id, with a number appended if another open session uses it.
     fn claim(house: &Arc<House>, id: &str) -> Self {
         let mut names = house.names();
         let numbered = (2_u64..).map(|number| format!("{id}-{number}"));
@@ -310,7 +311,7 @@ impl Drop for Name {
     }
 }
 
-/// Records from while a session is made: the client must hear of the session first.
+/// Holds back the records of a session that is being built: the client must learn of the session first.
 struct EarlyRecords {
     out: Outbox,
     waiting: Mutex<Option<Vec<String>>>,
@@ -332,7 +333,7 @@ impl EarlyRecords {
         }
     }
 
-    /// From now on records go out at once.
+    /// Sends the held records; later records are sent at once.
     fn release(&self) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         for record in waiting.take().into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! The status line of `-p`: while the answer is not there yet, a terminal shows the model and the tool that runs.
+//! The status line of `-p`: until the answer is complete, a terminal shows the model and the tool that runs.
 
 use std::io::{IsTerminal, Write};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -15,10 +15,10 @@ use crate::hub::show::harmless;
 const ERASE: &str = "\r\x1b[2K";
 /// The longest line, in characters: it must fit into one row of a terminal, or it cannot be erased.
 const WIDTH: usize = 60;
-/// How long to wait for a terminal that does not take the last bytes.
+/// Longest wait for a terminal that does not accept the last bytes.
 const ERASE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Shows what a run does on standard error. Another thread writes, because a terminal may be stopped with Ctrl-S.
+/// Shows the progress of a run on standard error. Another thread writes, because a terminal may be stopped with Ctrl-S.
 pub(super) struct StatusLine {
     lines: Mutex<Option<SyncSender<String>>>,
     model: Mutex<String>,
@@ -26,7 +26,7 @@ pub(super) struct StatusLine {
 }
 
 impl StatusLine {
-    /// `None` if standard error is not a terminal.
+    /// Returns `None` if standard error is not a terminal or the thread cannot be started.
     pub fn on_terminal() -> Option<Arc<Self>> {
         if !std::io::stderr().is_terminal() {
             return None;
@@ -43,7 +43,7 @@ impl StatusLine {
         }))
     }
 
-    /// Erases the line; events after this show nothing.
+    /// Erases the line. Later events show nothing.
     pub fn end(&self) {
         drop(locked(&self.lines).take());
         let Some(writer) = locked(&self.writer).take() else {
@@ -55,7 +55,7 @@ impl StatusLine {
         }
     }
 
-    /// Names the model of the lines to come.
+    /// Sets the model that later lines name.
     pub fn set_model(&self, model: &Model) {
         *locked(&self.model) = format!("{}/{}", model.provider, model.id);
     }
@@ -63,7 +63,7 @@ impl StatusLine {
     fn show(&self, doing: &str) {
         let line = format!("{}{doing} …", locked(&self.model));
         if let Some(lines) = &*locked(&self.lines) {
-            // A terminal that does not keep up misses a line.
+            // A terminal that is too slow misses a line.
             let _ = lines.try_send(line);
         }
     }

@@ -1,4 +1,4 @@
-//! Keeps everybody else off the screen: what is printed while the chat has it becomes lines of the chat.
+//! Protects the screen of the chat: output that other code prints meanwhile becomes lines of the chat.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -10,26 +10,26 @@ use std::time::Duration;
 use pinion_agent::Listener;
 use pinion_tui::{Feed, Incoming};
 
-/// How often a printer that is too fast is looked after.
+/// Time between two checks whether the chat has room for the next printed line.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Standard error in safe keeping; dropped, it is put back.
+/// Redirects standard output and standard error until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Printed {
-    /// `None` where standard error is no terminal and stays as it is.
+    /// The terminal's standard error; `None` if standard error is not a terminal and is not redirected.
     stderr: Option<File>,
-    /// What was said about the last panic.
+    /// The message of the last panic.
     panic: Arc<Mutex<Option<String>>>,
 }
 
-/// Takes standard output, and standard error if it is a terminal, away from everybody: the terminal to draw on,
-/// and what puts everything back.
+/// Redirects standard output, and standard error if it is a terminal. Returns the terminal to draw on, and the guard
+/// that restores both.
 pub(super) fn claim(feed: Feed) -> io::Result<(File, Printed)> {
     let output = duplicate(1)?;
     Ok((output, keep_off(feed)?))
 }
 
-/// The same for somebody who has a terminal to draw on already.
+/// Redirects the same descriptors for a caller that already has a terminal to draw on.
 pub(crate) fn keep_off(feed: Feed) -> io::Result<Printed> {
     let stderr = match io::stderr().is_terminal() {
         true => Some(duplicate(2)?),
@@ -48,7 +48,7 @@ pub(crate) fn keep_off(feed: Feed) -> io::Result<Printed> {
     Ok(Printed { stderr, panic })
 }
 
-/// Tells the chat line by line, and the terminal once there is no chat.
+/// Sends printed lines to the chat, or writes them to the terminal once the chat has ended.
 fn pass_on(lines: impl BufRead, feed: &Feed, mut aside: File) {
     for line in lines.split(b'\n').map_while(Result::ok) {
         let line = String::from_utf8_lossy(&line).into_owned();
@@ -56,7 +56,7 @@ fn pass_on(lines: impl BufRead, feed: &Feed, mut aside: File) {
             std::thread::sleep(PAUSE);
         }
         if !feed.send(Incoming::Printed(line.clone())) {
-            // Nobody is left to hear that it cannot be said.
+            // There is no other place to report a failure.
             let _ = writeln!(aside, "{line}");
         }
     }
@@ -78,7 +78,7 @@ impl Drop for Printed {
         let Some(stderr) = &self.stderr else {
             return;
         };
-        // Without it the last words are lost, and there is nobody to tell.
+        // If this fails, the last messages are lost; there is no other place to report that.
         let _ = point(2, stderr.as_raw_fd());
         let _ = point(1, stderr.as_raw_fd());
         let panic = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
@@ -89,7 +89,7 @@ impl Drop for Printed {
 }
 
 fn duplicate(descriptor: RawFd) -> io::Result<File> {
-    // SAFETY: a plain descriptor call; its result is a fresh descriptor that nobody else owns.
+    // SAFETY: a plain descriptor call; its result is a fresh descriptor without another owner.
     unsafe {
         let own = libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 3);
         if own < 0 {

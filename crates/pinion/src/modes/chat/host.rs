@@ -1,4 +1,4 @@
-//! The session as the chat sees it, also before it is there.
+//! The session as the chat sees it, also before it has been built.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -14,23 +14,23 @@ use tokio::sync::mpsc;
 use crate::cli::Flags;
 use crate::engine::{Basis, session_directory};
 
-/// Commands that may wait for the session. One more is refused: the user sees that nothing happens, and tries again.
+/// Commands that may wait for the session. Further ones are refused; the user can try again.
 pub(super) const WAITING_ORDERS: usize = 256;
-/// Places among them that are left free for aborts.
+/// Slots among them that are reserved for aborts.
 const ABORT_ORDERS: usize = 16;
 
-/// A command and the duty to answer it.
+/// A command and the reply that must answer it.
 pub(super) type Order = (Command, Reply);
 
-/// Takes what the chat asks to the session, which may still be being put together.
+/// Forwards commands of the chat to the session, which may still be under construction.
 pub(crate) struct SessionHost {
     orders: mpsc::Sender<Order>,
     inbox: std::sync::Mutex<Option<mpsc::Receiver<Order>>>,
     participants: Arc<OnceLock<Vec<Arc<dyn Participant>>>>,
     feed: Feed,
-    /// The sessions of this directory.
+    /// The directory of this project's sessions; `None` if sessions are not stored.
     project: Option<PathBuf>,
-    /// Where the directories of all of them are.
+    /// The directory that contains the session directories of all projects.
     everywhere: PathBuf,
 }
 
@@ -47,7 +47,7 @@ impl SessionHost {
         }
     }
 
-    /// What the chat asks; for the one who serves it.
+    /// Returns the queue of commands on the first call, `None` later.
     pub fn take_inbox(&self) -> Option<mpsc::Receiver<Order>> {
         let mut inbox = self
             .inbox
@@ -56,13 +56,13 @@ impl SessionHost {
         inbox.take()
     }
 
-    /// Names who asks the user things.
+    /// Sets the participants that may ask the user questions.
     pub fn set_participants(&self, participants: Vec<Arc<dyn Participant>>) {
-        // Set once, when the session has been put together.
+        // Set once, when the session has been built.
         let _ = self.participants.set(participants);
     }
 
-    /// The user will choose nothing any more.
+    /// Informs the participants that the user will answer no further question.
     pub fn hang_up(&self) {
         for participant in self.participants.get().into_iter().flatten() {
             participant.hang_up();
@@ -122,7 +122,7 @@ impl Host for SessionHost {
     }
 }
 
-/// Has a command wait for the session, or refuses it.
+/// Queues a command for the session, or refuses it.
 fn put(orders: &mpsc::Sender<Order>, command: Command, reply: Reply) {
     let refuse = |reply: Reply| {
         let busy = "The session is busy and too many commands wait for it. Try again later.";
@@ -138,10 +138,10 @@ fn put(orders: &mpsc::Sender<Order>, command: Command, reply: Reply) {
     if let Err(mpsc::error::TrySendError::Full((_, reply))) = orders.try_send((command, reply)) {
         refuse(reply);
     }
-    // A session that is gone drops the reply, which answers it.
+    // If the session is gone, the reply is dropped, which answers the command.
 }
 
-/// Ends the chat when somebody who takes part wants it and nothing goes on any more.
+/// Ends the chat when a participant requested it and the run has settled.
 pub(super) struct EndWatch(pub Arc<SessionHost>);
 
 impl Listener for EndWatch {
@@ -156,7 +156,7 @@ impl Listener for EndWatch {
 mod tests {
     use super::*;
 
-    /// Puts a command; the answer, as far as there is one.
+    /// Queues a command. The returned cell holds its answer once there is one.
     fn putting(orders: &mpsc::Sender<Order>, command: Command) -> Arc<OnceLock<String>> {
         let answer = Arc::new(OnceLock::new());
         let told = Arc::clone(&answer);

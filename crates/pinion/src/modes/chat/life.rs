@@ -1,4 +1,4 @@
-//! The life of a session that somebody at a terminal talks to.
+//! The lifetime of the session behind a chat.
 
 use std::collections::VecDeque;
 use std::io;
@@ -23,7 +23,7 @@ use crate::modes::{farewell, stop_session};
 use crate::program::Program;
 use crate::signals::Ending;
 
-/// What a session is put together from.
+/// The inputs from which the session is built.
 pub(super) struct Life<'a> {
     pub program: Program,
     pub flags: &'a Flags,
@@ -33,7 +33,6 @@ pub(super) struct Life<'a> {
     pub feed: Feed,
 }
 
-/// A session that was started.
 struct Living {
     session: Handle,
     task: JoinHandle<()>,
@@ -42,7 +41,7 @@ struct Living {
 }
 
 impl Life<'_> {
-    /// Lets the chat be shown, puts the session together behind it, and ends both.
+    /// Shows the chat, builds the session meanwhile, and ends both.
     pub async fn lead(
         self,
         shown: impl Future<Output = io::Result<ChatEnding>>,
@@ -69,14 +68,14 @@ impl Life<'_> {
         if let Some(living) = living {
             tokio::select! {
                 () = living.end() => {}
-                // Whoever asks a second time does not want to wait.
+                // A user who sends a second signal does not want to wait.
                 _ = signals.signalled() => {}
             }
         }
         ended
     }
 
-    /// Puts the session together and serves the chat until it ends; ends by itself only when that fails.
+    /// Builds the session and serves the chat. Returns only if building fails.
     async fn live(self, living: &mut Option<Living>) -> Failure {
         let (host, feed) = (Arc::clone(&self.host), self.feed.clone());
         let engine = match self.build().await {
@@ -116,7 +115,7 @@ impl Life<'_> {
             records: Arc::new(move |record| {
                 records.send(Incoming::Record(record));
             }),
-            // The terminal is this program's own reader.
+            // The chat itself reads the records.
             has_room: Arc::new(|| true),
             has_ui: true,
             source: InputSource::Interactive,
@@ -145,7 +144,8 @@ impl Living {
     }
 }
 
-/// Takes commands to the session. What does more than look waits until extensions know that it begins.
+/// Forwards commands to the session. Commands that change something wait until extensions have handled the start of the
+/// session.
 async fn serve(
     session: Handle,
     mut inbox: mpsc::Receiver<Order>,

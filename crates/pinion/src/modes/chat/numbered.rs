@@ -1,16 +1,16 @@
-//! Picks a session where there is no screen: by its number.
+//! Picks a session by its number, for terminals without a screen.
 
 use std::io::{self, Write};
 
 use pinion_session::SessionInfo;
 use pinion_tui::{one_line, truncate};
 
-/// How many are shown, those used last first.
+/// Number of sessions shown, the most recently used first.
 const MOST: usize = 20;
-/// How much is shown of what a session is about.
+/// Columns for the name or the first message of a session.
 const COLUMNS: usize = 70;
 
-/// Asks which of these to go on with; `None` when nobody wants one.
+/// Asks which session to continue. Returns `None` if the list is empty or the user picks none.
 pub(super) fn pick<'a>(
     sessions: &'a [SessionInfo],
     output: &mut impl Write,
@@ -63,7 +63,7 @@ mod tests {
         }
     }
 
-    /// Which number was picked with these lines, and what was printed.
+    /// Returns the id of the session picked with these lines, and the printed text.
     fn picked(sessions: &[SessionInfo], typed: &[&str]) -> (Option<String>, String) {
         let mut output = Vec::new();
         let mut typed = typed.iter().map(|&line| line.to_owned());

@@ -1,8 +1,8 @@
 //! The engine's events as opencode's lines.
 //!
-//! Every line is `{"type", "timestamp", "sessionID", "part"}`; a failure has `error` in the place of `part`. A step is one
-//! request to the model and its tools. Texts are told when they are complete, tools when they are done, failures when nothing
-//! more is tried.
+//! Every line is `{"type", "timestamp", "sessionID", "part"}`; a failure has `error` in the place of `part`. A step is
+//! one request to the model and its tools. A text is written when it is complete, a tool when it has finished, a
+//! failure when pinion does not retry any more.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -24,13 +24,13 @@ pub(super) struct OpencodeLines {
 #[derive(Default)]
 struct State {
     session: String,
-    /// The answer that grows.
+    /// The id of the answer that is being received.
     message: String,
-    /// When it began to.
+    /// The time at which it started, in milliseconds since the epoch.
     began: u64,
     parts: u64,
     messages: u64,
-    /// When tools that run began, by call.
+    /// The start times of running tools, by call id.
     tools: Vec<(String, u64)>,
     /// The last answer, if it failed.
     failed: Option<(StopReason, String)>,
@@ -44,7 +44,7 @@ impl OpencodeLines {
         }
     }
 
-    /// What the session is called. For before the first event.
+    /// Sets the session id of the lines. Must be called before the first event.
     pub fn set_session(&self, id: &str) {
         self.state().session = format!("ses_{id}");
     }
@@ -125,7 +125,7 @@ impl OpencodeLines {
         let reason = match answer.stop_reason {
             StopReason::ToolUse => "tool-calls",
             StopReason::Length => "length",
-            // Told as an error, when nothing more is tried.
+            // `settled` writes these as an error when pinion does not retry any more.
             StopReason::Error | StopReason::Aborted => return,
             _ => "stop",
         };
