@@ -1,5 +1,4 @@
-//! Decides about tool calls where the user wants it: the policy from flags and settings, and the questions that
-//! the client is asked.
+//! The approval of tool calls: the policy from flags and settings, and the questions that the client receives.
 
 mod questions;
 
@@ -18,18 +17,18 @@ use crate::cli::ApprovalFlags;
 use crate::extensions::Audience;
 use crate::failure::Failure;
 
-/// How many seconds somebody has to answer unless flags or settings say otherwise.
+/// Seconds to wait for an answer unless flags or settings set another time.
 const PATIENCE: u64 = 300;
-/// The most they can say.
+/// The longest time that flags or settings can set, in seconds.
 pub(crate) const LONGEST_PATIENCE: u64 = 24 * 60 * 60;
 
-/// So many seconds, if that is a time somebody can have to answer.
+/// Returns the duration if `seconds` is in the valid range.
 pub(crate) fn patience(seconds: u64) -> Option<Duration> {
     let sensible = (1..=LONGEST_PATIENCE).contains(&seconds);
     sensible.then(|| Duration::from_secs(seconds))
 }
 
-/// What the user's settings say.
+/// The approvals in the user's settings.
 #[derive(Default)]
 struct Wanted {
     mode: Option<Mode>,
@@ -38,9 +37,9 @@ struct Wanted {
     deny: Vec<Rule>,
 }
 
-/// What is to be decided about tool calls; `None` lets all of them be made.
+/// Returns the policy for tool calls; `None` runs all of them.
 ///
-/// A mistake in the user's own settings is an error: a rule that is left out would protect nobody.
+/// A mistake in the user's own settings is an error: a rule that is ignored would protect nothing.
 pub(crate) fn policy(
     flags: &ApprovalFlags,
     settings: &Settings,
@@ -108,7 +107,7 @@ fn rules(name: &str, value: &Value, origin: Origin) -> Result<Vec<Rule>, String>
     items.iter().map(rule).collect()
 }
 
-/// Returns the deny rules of a trusted project. No project can allow a call or keep pinion from starting.
+/// Returns the deny rules of a trusted project. No project can allow a call or prevent the start of pinion.
 fn of_project(settings: &Settings, file: &Path) -> Vec<Rule> {
     let Some(value) = settings.get_project("approvals") else {
         return Vec::new();
@@ -147,7 +146,7 @@ fn of_project(settings: &Settings, file: &Path) -> Vec<Rule> {
     each.iter().flat_map(rule).collect()
 }
 
-/// Who decides about tool calls, and the questions for the client if there is one.
+/// Returns the gate that decides about tool calls, and the questions for the client if there is one.
 pub(crate) fn gate(
     policy: Option<Policy>,
     audience: &Audience,
@@ -200,7 +199,7 @@ mod tests {
         ] {
             assert!(made(&none, own, json!(null)).is_none());
         }
-        // A project that would allow or choose turns nothing on.
+        // A project that would allow calls or choose a mode turns nothing on.
         assert!(
             made(
                 &none,

@@ -1,4 +1,4 @@
-//! Puts a session together from flags, settings and what lies on disk.
+//! Builds a session from flags, settings and the files on disk.
 
 mod basis;
 mod model;
@@ -38,29 +38,29 @@ use crate::extensions::{self, Audience, Ground, ProgramServices};
 use crate::failure::Failure;
 use crate::program::Program;
 
-/// A session ready to be started, and what the fronts need beside it.
+/// A session ready to be started, and the parts that the fronts need beside it.
 pub(crate) struct Engine {
     pub config: Config,
     pub extensions: Option<Extensions>,
-    /// What the client is asked about tool calls; `None` when it never is.
+    /// The questions that the client receives about tool calls; `None` if it never receives any.
     pub approvals: Option<Arc<ClientQuestions>>,
     pub services: Arc<ProgramServices>,
 }
 
-/// What a session has that neither flags nor files say.
+/// Inputs of a session that come neither from flags nor from files.
 pub(crate) struct Company {
-    /// Who is told what happens.
+    /// The listeners that receive the session's events.
     pub listeners: Vec<Arc<dyn Listener>>,
-    /// Who can be asked.
+    /// The client that extensions and approvals can ask.
     pub audience: Audience,
-    /// More tools.
+    /// Tools beside the built-in ones and those of clips and extensions.
     pub tools: Vec<Arc<dyn Tool>>,
-    /// Models and keys of its own; `None` shares those of the program.
+    /// The session's own models and keys; `None` shares those of the program.
     pub registry: Option<Registry>,
 }
 
 impl Company {
-    /// These, and nothing else.
+    /// Creates a company without further tools and with the program's registry.
     pub fn new(listeners: Vec<Arc<dyn Listener>>, audience: Audience) -> Self {
         Self {
             listeners,
@@ -71,14 +71,15 @@ impl Company {
     }
 }
 
-/// The tools there are.
+/// The built-in tools.
 const ALL_TOOLS: &[&str] = &["read", "bash", "edit", "write", "grep", "find", "ls"];
-/// The tools that are on unless flags say otherwise.
+/// The tools that are active unless flags choose others.
 const DEFAULT_TOOLS: &[&str] = &["read", "bash", "edit", "write"];
 
-/// Puts a session together; what is odd on disk is told on stderr and does not stop it.
+/// Builds a session. Problems with files on disk are reported on stderr and do not stop it.
 ///
-/// Waits for nothing but extensions, but reads files: not for a thread on which others are served.
+/// Waits for extensions and for the hub of the clips, and reads files: do not call it on a thread that serves other
+/// sessions.
 pub(crate) async fn build(
     program: Program,
     flags: &Flags,
@@ -133,7 +134,7 @@ pub(crate) async fn build(
     };
     let loading = extensions::load(found, flags, Arc::clone(&services), audience);
     let mut loading = pin!(loading);
-    // Extensions are loaded on a thread of their own; whatever does not need them is done meanwhile.
+    // Extensions are loaded on a thread of their own; the parts that do not need them are built meanwhile.
     let loaded = poll_fn(|context| Poll::Ready(loading.as_mut().poll(context))).await;
     let prompter = Prompter::read(&dirs, flags, Arc::clone(&resources), trust, shared);
     let prompter = Arc::new(prompter);
@@ -268,13 +269,13 @@ fn active_tools(flags: &Flags) -> Vec<String> {
     names
 }
 
-/// How calls are made and told.
+/// The order in which tool calls run and the way they are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ways {
     /// One after the other.
     Classic,
-    /// Side by side, and told before they print anything: what modern clients and extensions, which
-    /// are written for a later pi, know.
+    /// In parallel, and each is reported before it prints anything: modern clients expect this, and so do extensions,
+    /// which are written for a later pi.
     Later,
 }
 

@@ -1,4 +1,4 @@
-//! Extensions of a run: found, loaded before the session begins, and told when it does.
+//! The extensions of a run: finds them, loads them before the session begins, and connects them to the client.
 
 mod services;
 
@@ -18,20 +18,20 @@ pub(crate) use self::services::{Ground, ProgramServices};
 use crate::cli::Flags;
 use crate::failure::Failure;
 
-/// Who extensions talk to.
+/// The client that extensions and approvals talk to.
 pub(crate) struct Audience {
-    /// Takes records for the client.
+    /// Sends a record to the client.
     pub records: RecordSink,
-    /// Whether the client has room for more records.
+    /// Reports whether the client has room for more records.
     pub has_room: RoomCheck,
-    /// Whether there is a client that can be asked.
+    /// A client that can answer questions is connected.
     pub has_ui: bool,
-    /// How prompts reach the program.
+    /// The origin of prompts, as extensions see it.
     pub source: InputSource,
 }
 
 impl Audience {
-    /// Nobody.
+    /// Creates an audience without a client: records are dropped.
     pub fn none() -> Self {
         Self {
             records: Arc::new(|_| ()),
@@ -42,7 +42,7 @@ impl Audience {
     }
 }
 
-/// What the settings say about how extensions are run.
+/// Returns the options of extensions from the settings.
 pub(crate) fn options(settings: &Settings, dirs: &Dirs) -> Options {
     let number = |name: &str| settings.get_global(name).and_then(Value::as_u64);
     let mut script = ScriptOptions {
@@ -71,30 +71,30 @@ pub(crate) fn options(settings: &Settings, dirs: &Dirs) -> Options {
     options
 }
 
-/// Where transformed scripts are kept: they can be made again at any time.
+/// Returns the directory of the cache of transformed scripts, which can be deleted at any time.
 fn cache_dir(dirs: &Dirs) -> Option<PathBuf> {
     let named = std::env::var_os("XDG_CACHE_HOME").filter(|path| !path.is_empty());
     let base = named.map_or_else(|| dirs.home.join(".cache"), PathBuf::from);
     base.is_absolute().then(|| base.join("pinion/extensions"))
 }
 
-/// Extensions that were found, and an engine that gets ready for them.
+/// Extensions that were found, and the script engine that will run them.
 pub(crate) struct Found {
     entries: Vec<ExtensionEntry>,
     options: Options,
     engine: Script,
 }
 
-/// An engine for the extensions the command line names: it gets ready while everything else is read.
+/// Starts a script engine if the command line names extensions: it starts while everything else is read.
 pub(crate) fn start_ahead(flags: &Flags) -> Option<Script> {
     if flags.extensions.is_empty() {
         return None;
     }
-    // Who cannot start it now tries again when extensions were found, and says why it cannot.
+    // If it cannot be started now, `find` tries again and reports the reason.
     Extensions::start_engine(ScriptOptions::default()).ok()
 }
 
-/// Finds the extensions of a run; `None` when there are none. `engine` is one that runs already.
+/// Finds the extensions of a run; `None` if there are none. `engine` is an engine that already runs.
 pub(crate) fn find(
     flags: &Flags,
     dirs: &Dirs,
@@ -126,7 +126,7 @@ pub(crate) fn find(
     }))
 }
 
-/// Loads the extensions that were found.
+/// Loads the extensions that were found and starts them with the values of their flags.
 pub(crate) async fn load(
     found: Option<Found>,
     flags: &Flags,
@@ -157,10 +157,9 @@ pub(crate) async fn load(
     }))
 }
 
-/// Extensions that were loaded.
 pub(crate) struct Started {
     pub extensions: Extensions,
-    /// One of them does something when a session starts, and may register tools then.
+    /// An extension handles `session_start`, and may register tools then.
     pub may_add_tools: bool,
 }
 
@@ -185,7 +184,8 @@ fn load_failed(failure: &LoadFailure) -> Failure {
     Failure::failed(lines.join("\n"))
 }
 
-/// The values that unknown flags of the command line give to flags of extensions.
+/// Returns the values that unknown flags of the command line give to flags of extensions. Fails if no extension has the
+/// flag.
 fn flag_values(
     known: &[Flag],
     given: &[(String, Option<String>)],
@@ -220,7 +220,7 @@ fn flag_values(
     }
 }
 
-/// Extensions as the RPC loop sees them.
+/// Extensions as a participant of a conversation.
 pub(crate) struct Talker(pub Extensions);
 
 impl Participant for Talker {

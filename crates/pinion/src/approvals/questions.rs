@@ -1,4 +1,5 @@
-//! Questions about tool calls, as dialogs of the protocol: what a client does for extensions does for them too.
+//! Questions about tool calls as dialogs of the protocol: a client that answers dialogs of extensions can answer them
+//! too.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,11 +18,11 @@ const ALLOW_ONCE: &str = "Allow once";
 const ALLOW_FOR_RUN: &str = "Allow for this run";
 const REFUSE: &str = "Refuse";
 
-/// What a client is asked about tool calls.
+/// The questions that a client receives about tool calls.
 pub(crate) struct ClientQuestions {
     records: RecordSink,
     mask: Mask,
-    /// Those that wait for an answer, by the id the client answers with; `None` once it has left.
+    /// Questions that wait for an answer, by the id in the client's answer; `None` once the client has left.
     open: Mutex<Option<HashMap<String, oneshot::Sender<Answer>>>>,
 }
 
@@ -66,7 +67,7 @@ impl ClientQuestions {
     }
 }
 
-/// A question that waits; dropped, it is withdrawn.
+/// A question that waits for its answer. Dropping it withdraws the question.
 struct Pending<'a> {
     questions: &'a ClientQuestions,
     id: &'a str,
@@ -90,7 +91,7 @@ impl Participant for ClientQuestions {
     fn choice(&self, id: &str, choice: &Map<String, Value>) {
         let waiting = self.open().as_mut().and_then(|open| open.remove(id));
         if let Some(waiting) = waiting {
-            // The question may have ended this moment.
+            // The question may have expired in this moment.
             let _ = waiting.send(meaning(choice));
         }
     }
@@ -104,7 +105,7 @@ impl Participant for ClientQuestions {
     }
 }
 
-/// What a client's response says; what is not clearly a yes is a no.
+/// Translates a client's response. A response that is not clearly an approval is a refusal.
 fn meaning(choice: &Map<String, Value>) -> Answer {
     if choice.get("cancelled") == Some(&Value::Bool(true)) {
         return Answer::Refused;

@@ -1,4 +1,4 @@
-//! What is known before a session is put together: where, how far the place is trusted, settings.
+//! The inputs that are read before a session is built: directories, trust and settings.
 
 use pinion_config::{Dirs, ProjectTrust, Settings, Trust, TrustFlag, migrate};
 use pinion_extensions::Script;
@@ -10,19 +10,18 @@ use crate::cli::Flags;
 use crate::extensions;
 use crate::failure::Failure;
 
-/// What flags, the environment and the settings files say.
+/// The directories, trust, settings and dialect from flags, the environment and the settings files.
 pub(crate) struct Basis {
     pub dirs: Dirs,
     pub trust: ProjectTrust,
     pub settings: Settings,
-    /// How the client speaks.
     pub dialect: Dialect,
-    /// Where extensions will run, if it is clear from the start that there are any.
+    /// The script engine of extensions, started early if the flags name extensions.
     pub script: Option<Script>,
 }
 
 impl Basis {
-    /// Reads it; what is odd on disk is told on stderr.
+    /// Reads the basis for the current directory. Problems with files on disk are reported on stderr.
     pub fn read(flags: &Flags) -> Result<Self, Failure> {
         for warning in &flags.warnings {
             eprintln!("{warning}");
@@ -32,7 +31,7 @@ impl Basis {
         Ok(Self { script, ..basis })
     }
 
-    /// The same for these directories.
+    /// Reads the basis for the given directories, without a script engine.
     pub fn at(dirs: Dirs, flags: &Flags) -> Result<Self, Failure> {
         let flag = match flags.trust {
             None => TrustFlag::Unset,
@@ -55,7 +54,7 @@ impl Basis {
     }
 }
 
-/// The dialect that the flag, else the environment, else the settings name.
+/// Returns the dialect that the flag, else the environment, else the settings name.
 fn dialect(flags: &Flags, settings: &Settings) -> Result<Dialect, Failure> {
     if let Some(dialect) = flags.dialect {
         return Ok(dialect);

@@ -1,4 +1,4 @@
-//! Chooses the model and the thinking level a session begins with.
+//! Chooses the model and the thinking level of a new or continued session.
 
 use std::sync::Arc;
 
@@ -32,7 +32,8 @@ pub(super) fn scoped_models(
     models
 }
 
-/// The model and level to begin with, written into the session where it does not say so itself.
+/// Returns the first model and thinking level. Writes both into a new session, and the level into a continued session
+/// that has none.
 pub(super) fn choose_model(
     program: Program,
     flags: &Flags,
@@ -101,7 +102,8 @@ pub(super) fn choose_model(
     Ok((Some(model), level))
 }
 
-/// The model the command line names.
+/// Returns the model that the command line names. Fails if the model is unknown and, under the name `pinion`, also if its
+/// credentials are missing.
 fn named_model(
     program: Program,
     flags: &Flags,
@@ -126,8 +128,8 @@ fn named_model(
     Ok(Some(resolved))
 }
 
-/// Nothing is configured: on a terminal the built-in model answers, and says so. Elsewhere that would be taken for a
-/// real answer.
+/// Returns the built-in model, with a note on stderr, if the run is a chat. Fails elsewhere: without a user who reads
+/// the note, its answer could be mistaken for that of a real model.
 fn offline_instead(
     program: Program,
     flags: &Flags,
@@ -135,7 +137,7 @@ fn offline_instead(
     options: &InitialOptions<'_>,
 ) -> Result<Option<pinion_llm::InitialModel>, Failure> {
     if program == Program::Pi || !flags.demo {
-        // A fleet shows the last line of a child that failed.
+        // A fleet shows the last line of a child that failed, so the demo comes before the variables to set.
         let demo = match program {
             Program::Pi => "",
             _ => "To try pinion without a model, use --model offline/demo.\n",

@@ -1,4 +1,4 @@
-//! Makes the system prompt from what lies on disk and the tools that are active.
+//! Composes the system prompt from the files on disk and the active tools.
 
 use std::sync::Arc;
 
@@ -14,18 +14,18 @@ use super::shared::Once;
 use super::{Shared, tell};
 use crate::cli::Flags;
 
-/// Everything the system prompt is made of but the tools.
+/// The parts of the system prompt except the tools.
 pub(crate) struct Prompter {
     dirs: Dirs,
     texts: PromptTexts,
     context_files: Arc<[ContextFile]>,
-    /// The prompts of all sessions.
+    /// The prompts of all sessions, so that equal ones share memory.
     prompts: Arc<Once<str>>,
     resources: Arc<LazyResources>,
 }
 
 impl Prompter {
-    /// Reads what is there; what is odd is told on stderr.
+    /// Reads the prompt texts and context files. Problems are reported on stderr.
     pub fn read(
         dirs: &Dirs,
         flags: &Flags,
@@ -58,7 +58,7 @@ impl Prompter {
 }
 
 impl Prompter {
-    /// What the prompt is made of, as extensions see it; the tools are theirs to ask for.
+    /// Returns the parts of the prompt for extensions. The tools are not included, because extensions can query them.
     pub fn options(&self) -> Value {
         let resources = self.resources.get();
         let skills = resources.skills().iter().map(|skill| {
@@ -103,7 +103,7 @@ impl SystemPrompt for Prompter {
     }
 }
 
-/// What the active tools advise, each once.
+/// Returns the guidelines of the active tools without duplicates.
 fn guidelines(active: &[Arc<dyn Tool>]) -> Vec<&str> {
     let mut guidelines = Vec::new();
     for advice in active.iter().flat_map(|tool| tool.guidelines()) {

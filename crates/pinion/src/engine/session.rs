@@ -1,4 +1,4 @@
-//! Opens or begins the session the command line names.
+//! Opens or creates the session that the command line names.
 
 use std::path::{Path, PathBuf};
 
@@ -9,17 +9,17 @@ use super::{Basis, tell};
 use crate::cli::Flags;
 use crate::failure::Failure;
 
-/// What was said so far, and where it is kept.
+/// A session's stored entries and the directory of its file.
 pub(crate) struct Conversation {
     pub store: Store,
-    /// Where further ones go; `None` keeps them in memory.
+    /// The directory of further sessions; `None` holds them in memory.
     pub(super) directory: Option<PathBuf>,
-    /// Marks its commands, where there are other sessions that have commands.
+    /// Marks the session's commands if the process runs several sessions.
     pub family: Option<String>,
 }
 
 impl Conversation {
-    /// Opens or begins the session the flags name.
+    /// Opens or creates the session that the flags name.
     pub fn open(flags: &Flags, basis: &Basis) -> Result<Self, Failure> {
         let directory = session_directory(&basis.dirs, flags, &basis.settings);
         let store = open_session(&basis.dirs, flags, directory.as_deref())?;
@@ -31,7 +31,7 @@ impl Conversation {
     }
 }
 
-/// Where sessions are kept; `None` keeps them in memory.
+/// Returns the directory of the session files and creates it; `None` holds sessions in memory.
 pub(crate) fn session_directory(
     dirs: &Dirs,
     flags: &Flags,
@@ -52,7 +52,6 @@ pub(crate) fn session_directory(
     Some(directory)
 }
 
-/// Opens or begins the session the flags name.
 fn open_session(dirs: &Dirs, flags: &Flags, directory: Option<&Path>) -> Result<Store, Failure> {
     let new = |id: Option<String>| NewSession {
         cwd: dirs.cwd.clone(),

@@ -1,4 +1,4 @@
-//! What the settings file means to the engine and to the tools.
+//! Translates the settings files to the settings of the engine and the tools.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use pinion_pi::{CLASSIC_BEHAVIOUR, MODERN_BEHAVIOUR};
 use pinion_tools::ToolSettings;
 use serde_json::Value;
 
-/// Calls run side by side, and all of them run.
+/// Runs tool calls in parallel. A steering message waits for the end of the turn, so that no call is skipped.
 pub(super) fn with_later_ways(settings: EngineSettings) -> EngineSettings {
     EngineSettings {
         tool_order: ToolOrder::Parallel,
@@ -19,7 +19,8 @@ pub(super) fn with_later_ways(settings: EngineSettings) -> EngineSettings {
     }
 }
 
-/// Behaves as clients of pi 1.x expect, and does not repeat requests at the HTTP level unless the settings say so.
+/// Selects the behaviour that clients of pi 1.x expect. HTTP requests are not retried unless the settings configure
+/// retries.
 pub(super) fn with_modern_behaviour(
     settings: EngineSettings,
     configured: &Settings,
@@ -104,7 +105,7 @@ pub(crate) fn engine_settings(settings: &Settings) -> EngineSettings {
     }
 }
 
-/// What the project says, if it says anything.
+/// Returns the project's value of a boolean setting, if it has one.
 fn switch(settings: &Settings, path: &str) -> Option<bool> {
     settings.get_project(path).and_then(Value::as_bool)
 }

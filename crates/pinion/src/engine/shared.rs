@@ -1,4 +1,4 @@
-//! What the sessions of one process have in common.
+//! State that the sessions of one process share.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -15,25 +15,24 @@ use crate::clip_tools::{self, ClipFlags};
 use crate::failure::Failure;
 use crate::preferences::SavedPreferences;
 
-/// What the sessions of one process have in common, so that each of them is small.
+/// State that the sessions of one process share, so that each session is small.
 pub(crate) struct Shared {
-    /// Connections to servers.
     pub providers: Providers,
-    /// Every key that was ever used: none of them may be seen in any session.
+    /// All keys that any session used: no session may show any of them.
     pub mask: Mask,
-    /// What users chose for the next start.
+    /// Choices of users, saved for the next start.
     pub preferences: Arc<SavedPreferences>,
-    /// The models there are, and the files they were read from.
+    /// The known models, with the state of the files they were read from.
     registry: Mutex<Option<(Files, Registry)>>,
-    /// The commands of clips, once a session wanted them.
+    /// The commands of clips, read from the hub when the first session requests them.
     clips: OnceCell<Vec<Arc<dyn Tool>>>,
-    /// What models are told about projects.
+    /// Context files of projects.
     pub(super) context_files: Once<[ContextFile]>,
-    /// What models are told first.
+    /// System prompts.
     pub(super) prompts: Arc<Once<str>>,
 }
 
-/// Keeps what is equal once, for as long as anybody uses it.
+/// Stores equal values once, for as long as a user of the value exists.
 #[derive(Debug)]
 pub(super) struct Once<T: ?Sized>(Mutex<Vec<Weak<T>>>);
 
@@ -44,7 +43,7 @@ impl<T: ?Sized> Default for Once<T> {
 }
 
 impl<T: ?Sized + PartialEq> Once<T> {
-    /// The one that is equal to `new`: one that is known, or itself.
+    /// Returns the stored value that equals `new`, or stores `new` and returns it.
     pub fn the(&self, new: Arc<T>) -> Arc<T> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|one| one.strong_count() > 0);
@@ -59,11 +58,11 @@ impl<T: ?Sized + PartialEq> Once<T> {
     }
 }
 
-/// How the files looked that say which models and keys there are.
+/// Size and modification time of `models.json` and `auth.json`; `None` if the file cannot be read.
 type Files = [Option<(u64, Option<SystemTime>)>; 2];
 
 impl Shared {
-    /// Nothing heavy: connections are made and files are read when they are needed.
+    /// Creates the shared state. Connections and files are opened later, when a session needs them.
     pub fn new(dirs: &Dirs) -> Self {
         let (providers, notice) = Providers::from_environment();
         if let Some(notice) = notice {
@@ -80,7 +79,7 @@ impl Shared {
         }
     }
 
-    /// The commands of the clips the flags name; the hub is asked once.
+    /// Returns the commands of the clips that the flags name. The hub is queried once.
     pub(super) async fn clips(&self, flags: &ClipFlags) -> Result<Vec<Arc<dyn Tool>>, Failure> {
         if !flags.is_given() {
             return Ok(Vec::new());
@@ -89,14 +88,14 @@ impl Shared {
         asked.await.cloned()
     }
 
-    /// The models there are, with keys that are set for one session alone.
+    /// Reads the models into a registry of its own, so that a key set for one session does not reach others.
     pub fn registry_apart(dirs: &Dirs) -> Registry {
         let (registry, notices) = Registry::load(&dirs.agent_dir, registry_options());
         tell(&notices);
         registry
     }
 
-    /// The models there are; read again when their files have changed.
+    /// Returns the shared registry of models, and reads it again if its files have changed.
     pub(super) fn registry(&self, dirs: &Dirs) -> Registry {
         let files = ["models.json", "auth.json"].map(|name| look(&dirs.agent_dir.join(name)));
         let mut known = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
@@ -116,7 +115,7 @@ fn look(file: &Path) -> Option<(u64, Option<SystemTime>)> {
     Some((metadata.len(), metadata.modified().ok()))
 }
 
-/// Keys may also be in variables that extensions set.
+/// Returns options that also look for keys in variables that extensions set.
 fn registry_options() -> RegistryOptions {
     RegistryOptions {
         environment: Environment::Lookup(pinion_extensions::environment_variable),

@@ -1,5 +1,5 @@
-//! Checks the names of tools in flags and rules, once extensions and clips have brought theirs: a misspelled name must
-//! not leave a tool on, or a rule without effect.
+//! Checks the names of tools in flags and rules after extensions and clips have added theirs: a misspelled name must
+//! not leave a tool active or a rule without effect.
 
 use pinion_approval::{Origin, Policy, Rule};
 use pinion_config::Dirs;
@@ -9,7 +9,7 @@ use crate::cli::Flags;
 use crate::failure::Failure;
 use crate::program::Program;
 
-/// A name of a tool, and where it was written.
+/// A name of a tool, and the flag or file that contains it.
 pub(super) struct Named {
     place: Place,
     name: String,
@@ -22,7 +22,7 @@ enum Place {
     Project,
 }
 
-/// Every name of a tool in the flags and the rules.
+/// Returns every name of a tool in the flags and the rules.
 pub(super) fn named(flags: &Flags, policy: Option<&Policy>) -> Vec<Named> {
     let of = |flag| {
         move |name: &String| Named {
@@ -49,10 +49,11 @@ pub(super) fn named(flags: &Flags, policy: Option<&Policy>) -> Vec<Named> {
     tools.chain(excluded).chain(rules).collect()
 }
 
-/// Refuses names that no tool in `known` has; returns warnings for those that are let pass.
+/// Fails for a name that no tool in `known` has. Returns warnings for unknown names that it accepts nevertheless.
 ///
-/// A name in settings that is like no tool may belong to an extension that is not loaded here, a name that is like none
-/// may be registered later if `may_add_tools`. A project can never keep the program from starting, and pi only warns.
+/// A name in the settings that resembles no known tool may belong to an extension that is not loaded here; a name in a
+/// flag that resembles none may be registered later if `may_add_tools`. A project must not prevent the start, so names
+/// in its settings give only a warning. Under the name `pi`, flags give only a warning too.
 pub(super) fn check(
     program: Program,
     named: &[Named],

@@ -1,4 +1,4 @@
-//! The program as extensions see it: models, keys, resources, and the way out.
+//! The program as extensions see it: models, keys, resources and the exit.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use tokio::sync::watch;
 
 use crate::engine::Prompter;
 
-/// What extensions may ask of the program.
+/// The services that the program offers to extensions.
 pub(crate) struct ProgramServices {
     ground: Ground,
     registry: RwLock<Arc<Registry>>,
@@ -25,7 +25,7 @@ pub(crate) struct ProgramServices {
     exit: watch::Sender<Option<i32>>,
 }
 
-/// What stays the same while the program runs.
+/// The parts that stay the same while the program runs.
 pub(crate) struct Ground {
     pub dirs: Dirs,
     pub resources: Arc<LazyResources>,
@@ -34,15 +34,15 @@ pub(crate) struct Ground {
     pub runtime: Handle,
 }
 
-/// Everyone who answers: servers, and extensions for the APIs they bring along.
+/// Sends a request to a server, or to the extension that registered the model's API.
 struct Router {
     providers: Providers,
     extensions: Mutex<HashMap<String, Answering>>,
 }
 
-/// An extension that answers for an API.
+/// An extension that answers requests for an API.
 struct Answering {
-    /// The provider it came with.
+    /// The name of the provider with which it was registered.
     name: String,
     provider: Arc<dyn Provider>,
 }
@@ -86,29 +86,29 @@ impl ProgramServices {
         }
     }
 
-    /// The models there are, at this moment.
+    /// Returns the current registry of models.
     pub fn registry(&self) -> Arc<Registry> {
         let registry = self.registry.read().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&registry)
     }
 
-    /// Who answers for every model.
+    /// Returns the provider that answers for every model.
     pub fn router(&self) -> Arc<dyn Provider> {
         Arc::clone(&self.router) as _
     }
 
-    /// Names what the system prompt is made of.
+    /// Sets the source of the system prompt.
     pub fn set_prompter(&self, prompter: Arc<Prompter>) {
-        // Set once, while the session is put together.
+        // Set once, while the session is built.
         let _ = self.prompter.set(prompter);
     }
 
-    /// Waits until an extension asks for the end of the program; its exit code.
+    /// Waits until an extension requests the end of the program, and returns its exit code.
     pub async fn exited(&self) -> u8 {
         let mut exit = self.exit.subscribe();
         let code = exit.wait_for(Option::is_some).await.map(|code| *code);
         match code {
-            // As the system does it.
+            // Truncated to eight bits, as the system does.
             Ok(code) => code.unwrap_or_default() as u8,
             Err(_) => std::future::pending().await,
         }
