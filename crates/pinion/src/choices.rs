@@ -1,4 +1,4 @@
-//! The models there are, as the engine sees them.
+//! The available models, as the engine sees them.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use pinion_message::{Mask, Model, ThinkingLevel};
 
 use crate::extensions::ProgramServices;
 
-/// The key and the headers of a request to `model`, which must not be written anywhere.
+/// Returns the key and the headers of a request to `model`, and adds them to `mask`, so that they are never written.
 pub(crate) async fn authorize(
     registry: &Registry,
     mask: &Mask,
@@ -24,11 +24,11 @@ pub(crate) async fn authorize(
     Ok(authorization)
 }
 
-/// The registry, the scope, and who answers.
+/// The models from which a session can choose.
 pub(crate) struct Choices {
     services: Arc<ProgramServices>,
     pub scope: Vec<ScopedModel>,
-    /// Learns every key that is used.
+    /// Receives every key that is used.
     mask: Mask,
 }
 

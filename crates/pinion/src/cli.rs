@@ -1,4 +1,4 @@
-//! The command line of pi, which is also ours.
+//! The command line of pi, which pinion accepts too.
 
 mod approvals;
 mod unknown;
@@ -19,7 +19,7 @@ use crate::help::Topic;
 use crate::pinocchio::Verb;
 use crate::program::Program;
 
-/// What the command line asks for.
+/// The action that the command line requests.
 #[derive(Debug)]
 pub(crate) enum Action {
     Help(Topic),
@@ -33,7 +33,7 @@ pub(crate) enum Action {
     Run(Box<Flags>),
 }
 
-/// How the program talks.
+/// The protocol of a run on standard input and output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Mode {
     #[default]
@@ -42,13 +42,13 @@ pub(crate) enum Mode {
     Rpc,
 }
 
-/// What to do when the input ends while a run is active.
+/// The reaction to the end of the input while a run is active.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum OnEof {
-    /// Finish it.
+    /// Finish the run.
     #[default]
     Drain,
-    /// Stop it.
+    /// Stop the run.
     Stop,
 }
 
@@ -56,11 +56,11 @@ pub(crate) enum OnEof {
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Flags {
     pub mode: Mode,
-    /// The answer is wanted and nothing else: no chat, also on a terminal.
+    /// `-p`: print only the answer, without a chat even on a terminal.
     pub print: bool,
-    /// The built-in model may answer where no model is configured: a person sees the note about it.
+    /// The built-in model may answer if no model is configured, because a user sees the note about it.
     pub demo: bool,
-    /// A chat in plain lines.
+    /// Run the chat in plain lines.
     pub plain: bool,
     /// `dark` or `light`.
     pub theme: Option<String>,
@@ -70,7 +70,7 @@ pub(crate) struct Flags {
     pub system_prompt: Option<String>,
     pub append_system_prompt: Vec<String>,
     pub continue_last: bool,
-    /// The session is picked from a list.
+    /// Let the user pick the session from a list.
     pub resume: bool,
     pub session: Option<String>,
     pub session_id: Option<String>,
@@ -80,7 +80,7 @@ pub(crate) struct Flags {
     pub name: Option<String>,
     pub models: Option<Vec<String>>,
     pub no_tools: bool,
-    /// The built-in tools are off; those of extensions are not.
+    /// Turn off the built-in tools, but not those of extensions.
     pub no_builtin_tools: bool,
     pub tools: Option<Vec<String>>,
     pub exclude_tools: Vec<String>,
@@ -88,10 +88,9 @@ pub(crate) struct Flags {
     /// `-e`: files, directories, `npm:` and `git:` packages.
     pub extensions: Vec<String>,
     pub no_extensions: bool,
-    /// Flags that are not ours, without their dashes: extensions may know them.
+    /// Flags that pinion does not have, without their dashes: extensions may register them.
     pub unknown: Vec<(String, Option<String>)>,
-    /// Values of unknown flags that would be messages if no extension knew the flag: where they stood
-    /// among the messages.
+    /// Values of unknown flags that become messages if no extension is loaded, with their positions among the messages.
     taken: Vec<(usize, String)>,
     pub skills: Vec<String>,
     pub no_skills: bool,
@@ -106,21 +105,21 @@ pub(crate) struct Flags {
     pub on_eof: OnEof,
     pub dialect: Option<Dialect>,
     pub no_coalesce: bool,
-    /// RPC: sessions are opened and closed by the client.
+    /// RPC: the client opens and closes sessions.
     pub multi_session: bool,
     pub files: Vec<String>,
     pub messages: Vec<String>,
-    /// The first of the messages that stand after `--`.
+    /// The index of the first message after `--`.
     literal_from: Option<usize>,
-    /// The command line begins with a word, as one that names a command does.
+    /// The first argument is a word, as in a command line that names a command.
     begins_with_word: bool,
-    /// Read the prompt from standard input whatever it is.
+    /// `-`: read the prompt from standard input, even from a terminal.
     pub stdin: bool,
-    /// Said on stderr once the run begins.
+    /// Printed on stderr when the run begins.
     pub warnings: Vec<String>,
 }
 
-/// Every flag, for the nearest match.
+/// All flags, for suggestions.
 pub(crate) const FLAGS: &[&str] = &[
     "--mode",
     "--provider",
@@ -173,7 +172,7 @@ pub(crate) const FLAGS: &[&str] = &[
     "--version",
 ];
 
-/// Reads the command line.
+/// Parses the command line.
 pub(crate) fn parse(program: Program, arguments: Vec<String>) -> Result<Action, Failure> {
     if let Some(command) = commands::parse(program, &arguments) {
         return Ok(command);
@@ -197,7 +196,7 @@ pub(crate) fn parse(program: Program, arguments: Vec<String>) -> Result<Action, 
     Ok(parser.action.unwrap_or(Action::Run(Box::new(parser.flags))))
 }
 
-/// A list to pick from needs somebody who sees it.
+/// Returns the failure for `--resume` without a terminal to show the list on.
 pub(crate) fn nothing_to_pick_from(program: Program) -> Failure {
     Failure::usage(
         "--resume needs a terminal to pick from. Use --continue, or --session with an id from `pinion sessions list`.",
@@ -206,7 +205,8 @@ pub(crate) fn nothing_to_pick_from(program: Program) -> Failure {
 }
 
 impl Flags {
-    /// Whether this run is a chat: somebody sits at a terminal and asked for nothing else.
+    /// Reports whether this run is a chat: input and output are terminals, and no flag requests another mode of input
+    /// or output.
     pub fn wants_chat(&self) -> bool {
         !self.print
             && !self.stdin
@@ -221,7 +221,7 @@ struct Parser {
     flags: Flags,
     /// The next argument was joined to its flag with `=`.
     attached: bool,
-    /// Something that ends the program instead of a run.
+    /// An action that replaces the run, such as help.
     action: Option<Action>,
 }
 
@@ -251,7 +251,7 @@ impl Parser {
             self.rest.push_front(value.to_owned());
             self.attached = true;
             self.flag(flag)?;
-            // A value that a flag leaves must not become a prompt.
+            // A value that the flag did not consume must not become a prompt.
             return if self.rest.len() > left {
                 Err(Failure::usage(format!(
                     "Error: {flag} takes no value, but got \"{value}\"."
@@ -439,7 +439,7 @@ impl Parser {
     }
 }
 
-/// A flag has a value that is not one of those it takes.
+/// Returns the failure for a flag whose value is not in `valid`.
 fn unknown_value(flag: &str, value: &str, valid: &[&str]) -> Failure {
     let hint = match nearest(value, valid.iter().copied()) {
         Some(nearest) => format!("Did you mean {nearest}?"),
@@ -450,7 +450,7 @@ fn unknown_value(flag: &str, value: &str, valid: &[&str]) -> Failure {
     ))
 }
 
-/// `ask, auto or deny`.
+/// Joins values as in `ask, auto or deny`.
 fn one_of(values: &[&str]) -> String {
     match values {
         [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),

@@ -1,13 +1,13 @@
-//! How many files the process may have open, and how much memory.
+//! The limits of open files and memory of the process.
 #![allow(unsafe_code)]
 
 use std::fs::File;
 use std::io;
 
-/// What many sessions and their commands need; a process gets 1024 unless it asks for more.
+/// Open files for many sessions and their commands. The usual limit of a process is 1024.
 const MANY: libc::rlim_t = 8192;
 
-/// Asks the system for more open files, as far as it lets us.
+/// Raises the limit of open files to `MANY`, or as far as the system permits.
 pub(crate) fn allow_many() {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
@@ -17,13 +17,14 @@ pub(crate) fn allow_many() {
     unsafe {
         if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 && limit.rlim_cur < MANY {
             limit.rlim_cur = MANY.min(limit.rlim_max);
-            // Without it there is room for fewer sessions, and opening one more says so.
+            // If this fails, fewer sessions fit, and opening one more reports the error.
             libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
         }
     }
 }
 
-/// Limits the memory that the process may map. An allocation beyond it fails, which ends the process.
+/// Limits the memory that the process may map, in bytes, and disables core dumps. An allocation beyond the limit fails,
+/// which ends the process.
 pub(crate) fn limit_memory(bytes: u64) {
     for (what, most) in [(libc::RLIMIT_AS, bytes), (libc::RLIMIT_CORE, 0)] {
         let limit = libc::rlimit {
@@ -37,10 +38,10 @@ pub(crate) fn limit_memory(bytes: u64) {
     }
 }
 
-/// What a run needs for its terminal, runtime, session, model and one command.
+/// Open files for the terminal, runtime, session, model and one command of a run.
 const FEW: usize = 16;
 
-/// Fails if the process cannot open a few more files.
+/// Fails if the process cannot open `FEW` more files.
 pub(crate) fn require_some() -> io::Result<()> {
     let mut tried = Vec::with_capacity(FEW);
     for _ in 0..FEW {
@@ -53,7 +54,7 @@ pub(crate) fn require_some() -> io::Result<()> {
                 );
                 return Err(io::Error::new(error.kind(), message));
             }
-            // Not a limit of this process: what needs the file reports it.
+            // Not a limit of this process: the code that needs the file reports the error.
             Err(_) => break,
         }
     }

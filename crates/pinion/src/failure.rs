@@ -1,18 +1,18 @@
-//! What ends the program early, in words and as an exit code.
+//! Failures that end the program: a message and an exit code.
 //!
 //! | code | meaning |
 //! |---|---|
 //! | 0 | done |
-//! | 1 | it was tried and failed |
+//! | 1 | the operation failed |
 //! | 2 | the command line is wrong |
-//! | 129, 130, 143 | ended by SIGHUP, SIGINT, SIGTERM |
+//! | 129, 130, 131, 143 | ended by SIGHUP, SIGINT, SIGQUIT, SIGTERM |
 
 use std::process::ExitCode;
 
 use crate::hub::show::harmless;
 use crate::program::Program;
 
-/// Why the program ends early.
+/// A failure that ends the program.
 #[derive(Debug)]
 pub(crate) struct Failure {
     code: u8,
@@ -20,7 +20,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// The command line is wrong.
+    /// Creates a failure for a wrong command line.
     pub fn usage(message: impl Into<String>) -> Self {
         Self {
             code: 2,
@@ -28,7 +28,7 @@ impl Failure {
         }
     }
 
-    /// The same failure with the exit code `program` uses: pi and pinocchio have one code for everything.
+    /// Sets the exit code that `program` uses: pi and pinocchio have one code for all failures.
     pub fn for_program(self, program: Program) -> Self {
         match program {
             Program::Pinion => self,
@@ -36,7 +36,7 @@ impl Failure {
         }
     }
 
-    /// The same in other words.
+    /// Changes the message.
     pub fn reworded(self, change: impl FnOnce(String) -> String) -> Self {
         Self {
             message: change(self.message),
@@ -44,7 +44,7 @@ impl Failure {
         }
     }
 
-    /// It was tried and failed.
+    /// Creates a failure of an operation.
     pub fn failed(message: impl Into<String>) -> Self {
         Self {
             code: 1,
@@ -52,7 +52,7 @@ impl Failure {
         }
     }
 
-    /// The user does not want the answer any more.
+    /// Creates the failure for SIGINT, without a message.
     pub fn interrupted() -> Self {
         Self {
             code: 130,
@@ -60,12 +60,12 @@ impl Failure {
         }
     }
 
-    /// It failed, and there is nobody to tell.
+    /// Creates a failure without a message.
     pub fn quiet() -> Self {
         Self::failed("")
     }
 
-    /// What happened, for somebody who has more than a terminal to show it on.
+    /// Returns the message without the prefix `Error: `.
     pub fn into_words(self) -> String {
         match self.message.strip_prefix("Error: ") {
             Some(words) => words.to_owned(),
@@ -73,10 +73,10 @@ impl Failure {
         }
     }
 
-    /// Says what happened and gives the exit code.
+    /// Prints the message, if any, and returns the exit code.
     pub fn report(self) -> ExitCode {
         if !self.message.is_empty() {
-            // Others may have had a say in it.
+            // Parts of the message may come from other programs or servers.
             eprintln!("{}", harmless(&self.message));
         }
         ExitCode::from(self.code)

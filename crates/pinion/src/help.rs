@@ -1,6 +1,6 @@
-//! What `--help` says.
+//! The texts of `--help`.
 
-/// What help is asked about.
+/// A subject of `--help`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Topic {
     Overview,

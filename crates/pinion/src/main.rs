@@ -1,4 +1,4 @@
-//! The binary: flags, wiring, exit codes. Everything else lives in the crates it puts together.
+//! The binary: flags, wiring, exit codes. The other crates contain everything else.
 
 #[macro_use]
 mod stderr;

@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-/// Time between two looks at a hub's memory.
+/// Time between two checks of a hub's memory.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Bytes of a hub's heap that are worth trimming. An idle hub has about a tenth of it.
+/// Bytes of a hub's heap above which trimming is worthwhile. An idle hub has about a tenth of it.
 const LARGE_HUB: u64 = 48 << 20;
-/// Bytes of the heap of a process with several sessions that are worth trimming. Without an open session it has about a third
-/// of it.
+/// Bytes of the heap of a process with several sessions above which trimming is worthwhile. Without an open session it
+/// has about a third of it.
 const LARGE_SESSIONS: u64 = 16 << 20;
-/// Wait for further sessions to close, so that a client that closes many pays for one trim.
+/// Wait for further sessions to close, so that a client that closes many causes one trim.
 const SETTLE: Duration = Duration::from_millis(100);
 
 /// Trims the heap while it is large, for as long as the hub runs.
@@ -50,7 +50,7 @@ mod heap {
         }
     }
 
-    /// The memory of this process that is not backed by files.
+    /// Returns the bytes of this process in memory that no file backs.
     fn resident() -> Option<u64> {
         let status = std::fs::read_to_string("/proc/self/status").ok()?;
         let line = status

@@ -1,4 +1,4 @@
-//! Writes what the user chose to the settings file, beside everything else.
+//! Writes the user's choices to the settings file and preserves its other settings.
 
 use std::sync::mpsc;
 use std::sync::{Mutex, PoisonError};
@@ -11,22 +11,23 @@ use serde_json::Value;
 
 type Changes = Vec<(&'static str, Option<Value>)>;
 
-/// A change, and where to report that it was written or could not be.
+/// A change, and the channel that reports that it was written or could not be.
 type Job = (Changes, mpsc::SyncSender<()>);
 
-/// How long a change may keep the session waiting. It is normally written within a few milliseconds; a file system that
-/// does not answer must not stop the session.
+/// Longest time that a change may delay the session. It is normally written within a few milliseconds; a file system
+/// that does not respond must not stop the session.
 const WRITE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Writes preferences on a thread of its own, started with the first change.
 ///
-/// A change is in the file before the command that made it is answered, so that it survives the end of the process.
+/// A change is normally in the file before the command that made it is answered, so that it survives the end of the
+/// process.
 pub(crate) struct SavedPreferences {
     file: SettingsFile,
     writer: Mutex<Option<(mpsc::SyncSender<Job>, JoinHandle<()>)>>,
 }
 
-/// How many changes may wait for the writer; the next one waits for it.
+/// Number of changes that may wait for the writer. The next one is dropped with a warning.
 const WAITING: usize = 64;
 
 impl SavedPreferences {
@@ -37,7 +38,7 @@ impl SavedPreferences {
         }
     }
 
-    /// Waits until everything has been written.
+    /// Waits until every change has been written.
     pub fn flush(&self) {
         let writer = self
             .writer
@@ -64,7 +65,7 @@ impl SavedPreferences {
                     eprintln!("Warning: could not save settings: {error}");
                 }
                 for written in waiting {
-                    // Whoever gave up waiting does not need to know.
+                    // The receiver may have stopped waiting.
                     let _ = written.try_send(());
                 }
             }
@@ -85,7 +86,7 @@ impl Preferences for SavedPreferences {
             eprintln!("Warning: could not save settings: earlier changes are still being written");
             return;
         }
-        // A change that takes longer is written later, or its failure reported then.
+        // A change that takes longer is written later, and its failure is reported then.
         let _ = was_written.recv_timeout(WRITE_TIMEOUT);
     }
 }

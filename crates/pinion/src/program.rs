@@ -1,14 +1,14 @@
-//! Which program we are called as.
+//! The program that the binary acts as.
 
 use std::ffi::OsString;
 use std::path::Path;
 
-/// The name the binary was called by decides whose command line it takes.
+/// The name by which the binary was called. It selects the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Program {
-    /// Our own.
+    /// pinion's own command line.
     Pinion,
-    /// pi's: flags it does not know are left to extensions, and its exit codes are used.
+    /// pi's: without extensions an unknown flag gives only a warning, and pi's exit codes are used.
     Pi,
     /// Pinocchio's: commands in YAML files.
     Pinocchio,
@@ -24,7 +24,7 @@ impl Program {
         }
     }
 
-    /// How it is called.
+    /// Returns the command name of the program.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pinion => "pinion",

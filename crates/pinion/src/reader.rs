@@ -1,4 +1,4 @@
-//! Whoever reads our output: whether they are still there.
+//! Detects that the reader of the program's output is gone.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -6,11 +6,12 @@ use std::fs::File;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Waits until nobody can read `output` any more, also while nothing is written.
+/// Waits until `output` has no reader any more, even while nothing is written.
 ///
-/// Never ends for files and the like, which have no reader. To be awaited inside the runtime.
+/// Never returns for regular files, which have no reader. Must be awaited inside the runtime.
 pub(crate) async fn gone(output: File) {
-    // A pipe without a reader is an error, a socket without one is closed; both are told unasked.
+    // The system reports an error on a pipe without a reader and a hangup on a socket without one, even if neither is
+    // requested.
     let interest = Interest::ERROR | Interest::PRIORITY;
     // SAFETY: a `File` is one open descriptor and stays the same one as long as it lives.
     let Ok(output) = (unsafe { AsyncFd::register_with_interest(output, interest) }) else {

@@ -6,18 +6,19 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::descriptors;
 
-/// A runtime on this thread alone: an agent waits far more than it works, and a delta that does
-/// not change threads is a delta that arrives sooner.
+/// Builds a runtime on this thread alone: an agent waits far more than it works, and a delta that does not change
+/// threads arrives sooner.
 pub(crate) fn build() -> io::Result<Runtime> {
     with_threads_beside(8)
 }
 
-/// The same for many sessions: files that one of them waits for must not keep the others from theirs.
+/// Builds a runtime for many sessions: more blocking threads, so that slow files of one session do not delay the
+/// others.
 pub(crate) fn for_several() -> io::Result<Runtime> {
     with_threads_beside(64)
 }
 
-/// A runtime with a thread per core, for hubs.
+/// Builds a runtime with a thread per core, for hubs.
 pub(crate) fn on_every_core() -> io::Result<Runtime> {
     built(&mut Builder::new_multi_thread())
 }

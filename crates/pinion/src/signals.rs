@@ -1,4 +1,4 @@
-//! Signals that end the program in order.
+//! Signals that end the program in an orderly way.
 
 use std::io;
 
@@ -6,9 +6,9 @@ use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, sigaction};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Keeps SIGXFSZ from ending the process: a write beyond `ulimit -f` fails and is reported like one on a full disk.
+/// Prevents SIGXFSZ from ending the process: a write beyond `ulimit -f` fails and is reported like one on a full disk.
 ///
-/// A handler, unlike `SIG_IGN`, is not inherited by the programs that are started.
+/// It installs a handler, because child processes would inherit `SIG_IGN`.
 #[allow(unsafe_code, reason = "installing a signal handler")]
 pub(crate) fn survive_file_limits() {
     extern "C" fn ignore(_: libc::c_int) {}
@@ -23,19 +23,19 @@ pub(crate) fn survive_file_limits() {
     debug_assert!(installed.is_ok());
 }
 
-/// Hears SIGTERM and SIGHUP from the moment it is made, also those that come between two waits.
+/// Listens to SIGTERM and SIGHUP from its creation on, so that no signal between two waits is lost.
 #[derive(Debug)]
 pub(crate) struct Ending {
     terminate: Signal,
     hang_up: Signal,
-    /// SIGINT, where it does not end the program at once.
+    /// SIGINT, if it does not end the program at once.
     interrupt: Option<Signal>,
-    /// SIGQUIT, for those who have a terminal to give back.
+    /// SIGQUIT, if the program must restore a terminal first.
     quit: Option<Signal>,
 }
 
 impl Ending {
-    /// Begins to listen.
+    /// Listens to SIGTERM and SIGHUP.
     pub fn listen(runtime: &Runtime) -> io::Result<Self> {
         let _inside = runtime.enter();
         Ok(Self {
@@ -46,7 +46,7 @@ impl Ending {
         })
     }
 
-    /// Begins to listen, to SIGINT as well.
+    /// Listens to SIGTERM, SIGHUP and SIGINT.
     pub fn listen_to_all(runtime: &Runtime) -> io::Result<Self> {
         let ending = Self::listen(runtime)?;
         let _inside = runtime.enter();
@@ -56,7 +56,7 @@ impl Ending {
         })
     }
 
-    /// Listens to SIGQUIT as well.
+    /// Adds SIGQUIT.
     pub fn and_to_quit(self, runtime: &Runtime) -> io::Result<Self> {
         let _inside = runtime.enter();
         Ok(Self {
@@ -65,7 +65,7 @@ impl Ending {
         })
     }
 
-    /// Waits for a signal; gives the exit code to use.
+    /// Waits for a signal and returns its exit code.
     pub async fn signalled(&mut self) -> u8 {
         tokio::select! {
             _ = self.terminate.recv() => 143,
@@ -76,7 +76,7 @@ impl Ending {
     }
 }
 
-/// Waits for a signal; for ever if it is not listened to.
+/// Waits for a signal. Never returns for `None`.
 async fn heard(signal: &mut Option<Signal>) {
     match signal {
         Some(signal) => drop(signal.recv().await),

@@ -1,22 +1,22 @@
-//! Standard input as a prompt: read when it is meant, never waited for when it is silent.
+//! Standard input as a prompt. If there is another prompt, pinion does not wait for an input that stays silent.
 #![allow(unsafe_code)]
 
 use std::io::{self, IsTerminal, Read};
 use std::time::Duration;
 
-/// How long a pipe may take to show its first byte when there is a prompt already.
+/// Longest wait for the first byte of a pipe if there is already a prompt.
 pub(crate) const FIRST_BYTE: Duration = Duration::from_millis(500);
 
-/// Whether standard input must be read.
+/// The need to read standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// It is the prompt: wait for it.
+    /// Standard input is the prompt: wait for it.
     Required,
-    /// There is a prompt already: take what is there.
+    /// There is already a prompt: read standard input only if it has data.
     IfPresent,
 }
 
-/// The text on standard input; `None` when there is none.
+/// Returns the trimmed text on standard input; `None` if it is empty or is not read.
 pub(crate) fn read_prompt(wanted: Wanted) -> io::Result<Option<String>> {
     let stdin = io::stdin();
     if stdin.is_terminal() && wanted == Wanted::IfPresent {
@@ -37,7 +37,7 @@ pub(crate) fn read_prompt(wanted: Wanted) -> io::Result<Option<String>> {
     Ok((!text.is_empty()).then_some(text))
 }
 
-/// Whether a read would give something, or the end, within `patience`.
+/// Reports whether standard input has data, or has ended, within `patience`.
 pub(crate) fn is_readable(patience: Duration) -> bool {
     let mut poll = libc::pollfd {
         fd: 0,

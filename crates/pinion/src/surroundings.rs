@@ -1,11 +1,11 @@
-//! What profiles want to know of this process: where it is, its environment, whom its user trusts.
+//! The host context of profiles: directories, environment and trust.
 
 use std::path::Path;
 
 use pinion_config::{Dirs, Trust, TrustFlag};
 use pinion_profiles::HostContext;
 
-/// Lends the surroundings of this process to `look`.
+/// Calls `look` with the context of this process.
 pub(crate) fn with<T>(
     dirs: &Dirs,
     trust: &Trust,

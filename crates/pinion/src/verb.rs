@@ -1,4 +1,4 @@
-//! Commands of two words, `pinion hub serve`: which flags they take, what their help says, and what runs them.
+//! Commands of two words such as `pinion hub serve`: their flags, their help and their functions.
 
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -7,17 +7,15 @@ use crate::commands::out;
 use crate::failure::Failure;
 use pinion_spelling::nearest;
 
-/// `raw_after` of a command whose flags may stand anywhere.
+/// The `raw_after` of a command whose flags may stand anywhere.
 pub(crate) const ALL_FLAGS: usize = usize::MAX;
 
-/// Whether a flag has a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Takes {
     Nothing,
     Value,
 }
 
-/// A flag.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Flag {
     name: &'static str,
@@ -26,7 +24,7 @@ pub(crate) struct Flag {
 }
 
 impl Flag {
-    /// A flag that is there or not.
+    /// Creates a flag without a value.
     pub const fn bare(name: &'static str) -> Self {
         Self {
             name,
@@ -35,7 +33,7 @@ impl Flag {
         }
     }
 
-    /// A flag with a value.
+    /// Creates a flag with a value.
     pub const fn valued(name: &'static str) -> Self {
         Self {
             name,
@@ -44,35 +42,33 @@ impl Flag {
         }
     }
 
-    /// The same flag, which also has a letter.
+    /// Adds a short form such as `-f`.
     pub const fn or(mut self, short: &'static str) -> Self {
         self.short = short;
         self
     }
 }
 
-/// A command.
 #[derive(Debug)]
 pub(crate) struct Verb {
-    /// How it is called, without the name of the program.
+    /// The words of the command, without the name of the program.
     pub name: &'static str,
-    /// The flags it takes, in groups that commands share.
+    /// The accepted flags, in groups that commands share.
     pub flags: &'static [&'static [Flag]],
-    /// After so many words all that follows is taken as it is, flags included.
+    /// The number of words after which all arguments are passed on unparsed, flags included.
     pub raw_after: usize,
-    /// What `--help` says.
+    /// The text of `--help`.
     pub help: &'static str,
-    /// Does it.
     pub run: fn(&Line) -> Result<ExitCode, Failure>,
 }
 
 impl Verb {
-    /// Reads the rest of the command line and does what it says.
+    /// Parses the arguments and runs the command, or prints its help.
     pub fn run(&'static self, arguments: &[String]) -> Result<ExitCode, Failure> {
         self.run_with(arguments, None)
     }
 
-    /// The same, with text that came with the command line.
+    /// Runs the command with text that was piped to it.
     pub fn run_with(
         &'static self,
         arguments: &[String],
@@ -84,7 +80,7 @@ impl Verb {
         }
     }
 
-    /// The last word of its name.
+    /// Returns the last word of the name.
     pub fn word(&self) -> &'static str {
         self.name.rsplit(' ').next().unwrap_or(self.name)
     }
@@ -100,11 +96,10 @@ impl Verb {
 pub(crate) struct Group {
     /// The first word.
     pub name: &'static str,
-    /// What `--help` says.
+    /// The text of `--help`.
     pub help: &'static str,
-    /// The commands.
     pub verbs: &'static [&'static Verb],
-    /// What is meant where no command is named.
+    /// The command to run if no command is named.
     pub otherwise: Option<&'static Verb>,
 }
 
@@ -133,21 +128,21 @@ impl Group {
     }
 }
 
-/// A command line that was read.
+/// A parsed command line.
 #[derive(Debug)]
 pub(crate) struct Line {
     verb: &'static Verb,
     flags: Vec<(&'static str, String)>,
-    /// What is no flag.
+    /// The arguments that are not flags.
     pub words: Vec<String>,
-    /// What was taken as it is.
+    /// The arguments that were not parsed.
     pub raw: Vec<String>,
-    /// Text that came with it.
+    /// Text that was piped to the command.
     pub piped: Option<String>,
 }
 
 impl Line {
-    /// Reads flags and words; `None` when help is asked for.
+    /// Parses flags and words; `None` if help is requested.
     pub fn read(verb: &'static Verb, arguments: &[String]) -> Result<Option<Self>, Failure> {
         let mut line = Self {
             verb,
@@ -201,7 +196,7 @@ impl Line {
         }
     }
 
-    /// That the command line is wrong, and where to read how it would be right.
+    /// Returns the failure for a wrong command line, with a reference to the help.
     pub fn wrong(&self, what: &str) -> Failure {
         let end = if what.contains("did you mean") {
             '?'
@@ -212,24 +207,24 @@ impl Line {
         Failure::usage(format!("Error: {what}{end} See `pinion {name} --help`."))
     }
 
-    /// Whether a flag is there.
+    /// Reports whether the flag is present.
     pub fn has(&self, flag: &str) -> bool {
         self.flags.iter().any(|(name, _)| *name == flag)
     }
 
-    /// The value of a flag; the last one counts.
+    /// Returns the value of a flag. The last one overrides the others.
     pub fn value(&self, flag: &str) -> Option<&str> {
         let mut named = self.flags.iter().rev().filter(|(name, _)| *name == flag);
         named.next().map(|(_, value)| value.as_str())
     }
 
-    /// All values of a flag that may be repeated.
+    /// Returns all values of a flag that may be repeated.
     pub fn values(&self, flag: &str) -> impl Iterator<Item = &str> {
         let named = self.flags.iter().filter(move |(name, _)| *name == flag);
         named.map(|(_, value)| value.as_str())
     }
 
-    /// The value of a flag as something else than text.
+    /// Parses the value of a flag. `what` names the expected value in the error.
     pub fn parsed<T: FromStr>(&self, flag: &str, what: &str) -> Result<Option<T>, Failure> {
         let read = |text: &str| {
             let wrong = |_| self.wrong(&format!("{flag} needs {what}, not {text:?}"));
@@ -238,12 +233,11 @@ impl Line {
         self.value(flag).map(read).transpose()
     }
 
-    /// The command's name, without the name of the program.
     pub fn name(&self) -> &'static str {
         self.verb.name
     }
 
-    /// The words, if there are as many as there must be.
+    /// Returns the words if there are exactly `COUNT`.
     pub fn exactly<const COUNT: usize>(&self) -> Result<[&str; COUNT], Failure> {
         let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
         words.try_into().map_err(|words: Vec<&str>| {
@@ -252,7 +246,7 @@ impl Line {
         })
     }
 
-    /// The first word and the one that may follow it.
+    /// Returns the first word and the optional second one. Fails for another number of words.
     pub fn one_or_two(&self) -> Result<(&str, Option<&str>), Failure> {
         match self.words.as_slice() {
             [one] => Ok((one, None)),
@@ -262,7 +256,7 @@ impl Line {
         }
     }
 
-    /// The word that may be there.
+    /// Returns the optional word. Fails if there are more.
     pub fn at_most_one(&self) -> Result<Option<&str>, Failure> {
         match self.words.as_slice() {
             [] => Ok(None),
@@ -275,7 +269,7 @@ impl Line {
         self.wrong(&format!("{word:?} is one word too many"))
     }
 
-    /// A word is missing: shows the line of the help that names it.
+    /// Returns the failure for a missing word, with the usage line of the help.
     fn missing(&self) -> Failure {
         let name = self.verb.name;
         let usage = format!("pinion {name} ");

@@ -1,4 +1,4 @@
-//! The flags that decide about tool calls: `--approve MODE`, `--allow`, `--deny`, `--approve-timeout`.
+//! The flags for the approval of tool calls: `--approve MODE`, `--allow`, `--deny`, `--approve-timeout`.
 //!
 //! In pi, `--approve` trusts the project and takes no value. Under the name `pi` it means that, unless a mode is joined
 //! to it with `=`, and the other flags do not exist; under any other name `--approve` always needs a mode.
@@ -15,7 +15,7 @@ use crate::program::Program;
 const MODES: &str = "ask, auto or deny";
 const TRUST: &str = "To trust this project for this run, use --trust.";
 
-/// What the flags say about tool calls.
+/// The flags for the approval of tool calls.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct ApprovalFlags {
     pub mode: Option<Mode>,
@@ -25,7 +25,7 @@ pub(crate) struct ApprovalFlags {
 }
 
 impl Parser {
-    /// `--approve MODE`; as `pi`, also `--approve` alone, which trusts the project.
+    /// Parses `--approve MODE`; under the name `pi`, also `--approve` alone, which trusts the project.
     pub(super) fn approve(&mut self) -> Result<(), Failure> {
         if self.program == Program::Pi && !self.attached {
             self.flags.trust = Some(true);
@@ -42,7 +42,7 @@ impl Parser {
         Ok(())
     }
 
-    /// `--no-approve`, which only pi has.
+    /// Parses `--no-approve`, which exists only under the name `pi`.
     pub(super) fn no_approve(&mut self) -> Result<(), Failure> {
         if self.program == Program::Pi {
             self.flags.trust = Some(false);
@@ -54,7 +54,7 @@ impl Parser {
         ))
     }
 
-    /// The other flags.
+    /// Parses `--allow`, `--deny` and `--approve-timeout`.
     pub(super) fn approvals(&mut self, flag: &str) -> Result<(), Failure> {
         let value = self.value(flag)?;
         let approvals = &mut self.flags.approvals;

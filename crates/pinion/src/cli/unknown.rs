@@ -1,5 +1,5 @@
-//! Flags that are not ours. Extensions may register flags, so what is unknown is decided late: at once when
-//! there is no extension, else when all of them are loaded.
+//! Flags that pinion does not have. Extensions may register flags, so an unknown flag is refused at once only if there
+//! is no extension, else when all extensions are loaded.
 
 use pinion_config::{Dirs, Discovery, ExtensionFlags, Settings, Trust, TrustFlag, find_extensions};
 
@@ -9,7 +9,7 @@ use crate::program::Program;
 use pinion_spelling::nearest;
 
 impl Parser {
-    /// Keeps a flag for extensions, with the value that may belong to it.
+    /// Stores a flag for extensions, with the value that may belong to it.
     pub(super) fn unknown(&mut self, flag: &str) -> Result<(), Failure> {
         let Some(name) = flag.strip_prefix("--") else {
             return refuse(self.program, flag, &mut self.flags.warnings);
@@ -30,7 +30,6 @@ impl Parser {
 }
 
 impl Flags {
-    /// What the flags say about trust.
     pub fn trust_flag(&self) -> TrustFlag {
         match self.trust {
             None => TrustFlag::Unset,
@@ -39,7 +38,6 @@ impl Flags {
         }
     }
 
-    /// What the flags say about extensions.
     pub fn extension_flags(&self) -> ExtensionFlags {
         ExtensionFlags {
             extensions: self.extensions.clone(),
@@ -50,7 +48,7 @@ impl Flags {
         }
     }
 
-    /// Decides about unknown flags when there is no extension that could know them.
+    /// Refuses unknown flags if there is no extension that could have registered them. Their values become messages.
     pub fn decide_unknown(&mut self, program: Program) -> Result<(), Failure> {
         if self.unknown.is_empty() || self.has_extensions()? {
             return Ok(());

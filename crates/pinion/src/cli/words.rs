@@ -1,5 +1,5 @@
 //! Words that are not prompts: a misspelled command, a command of a comparable tool, a prompt without its quotes. Each
-//! of them would otherwise be sent to a model that can call tools.
+//! would otherwise be sent to a model that can call tools.
 
 use pinion_spelling::nearest;
 
@@ -8,7 +8,7 @@ use crate::commands;
 use crate::failure::Failure;
 use crate::program::Program;
 
-/// Commands of comparable tools, and what to use here instead.
+/// Commands of comparable tools, with the hint to pinion's counterpart.
 const ELSEWHERE: &[(&[&str], &str)] = &[
     (
         &[
@@ -105,7 +105,7 @@ impl Flags {
     pub fn check_words(&self, program: Program) -> Result<(), Failure> {
         let literal = self.literal_from.unwrap_or(self.messages.len());
         let typed = &self.messages[..literal.min(self.messages.len())];
-        // pi looks for commands in the first place only.
+        // pi looks for commands only in the first argument.
         let looks = program != Program::Pi || self.begins_with_word;
         if let Some(word) = typed.first().filter(|word| looks && is_bare(word))
             && let Some(hint) = hint(program, word)
@@ -134,13 +134,13 @@ impl Flags {
     }
 }
 
-/// Whether an argument is one word, as the shell makes of a prompt without quotes. Languages that are written without
-/// spaces are not in ASCII, and a slash begins a command of the agent.
+/// Reports whether an argument is one word, as the shell splits a prompt without quotes. Text that is not ASCII may
+/// belong to a language without spaces, and a slash begins a command of the agent.
 fn is_bare(argument: &str) -> bool {
     argument.is_ascii() && !argument.contains(char::is_whitespace) && !argument.starts_with('/')
 }
 
-/// Why `word` is not taken for a prompt, and what to use instead.
+/// Returns the reason why `word` is not a prompt and the command to use instead; `None` if it may be a prompt.
 fn hint(program: Program, word: &str) -> Option<String> {
     let plain = word.to_ascii_lowercase();
     if commands::words().any(|command| command == plain) {
