@@ -1,4 +1,5 @@
-//! What people mistype, through the real binary: nothing that is not understood may run, trust or ask a model.
+//! Mistyped command lines, through the real binary: a command line that pinion does not understand must not run
+//! anything, trust anything or ask a model.
 
 #![allow(
     clippy::unwrap_used,
@@ -38,7 +39,7 @@ fn run(sandbox: &Sandbox, arguments: &[&str]) -> Ran {
     run_as(&pinion(), sandbox, arguments)
 }
 
-/// The command line is refused with these words, prints nothing and leaves no session.
+/// Checks that the command line is refused with these words, prints nothing and leaves no session.
 fn refused(sandbox: &Sandbox, arguments: &[&str], said: &str) {
     let ran = run(sandbox, arguments);
     assert_eq!(ran.code, Exit::Code(2), "{arguments:?}: {}", ran.err);

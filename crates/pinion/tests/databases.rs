@@ -1,4 +1,4 @@
-//! `pinion turns` and `pinion timeline`: what people see of the databases.
+//! `pinion turns` and `pinion timeline`: the content of the databases as users see it.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::fs;
@@ -16,7 +16,7 @@ struct Home {
 }
 
 impl Home {
-    /// Two sessions: `notes` with a failed run and two final ones, `other` with one.
+    /// Creates two sessions: `notes` with a failed run and two final ones, `other` with one.
     fn filled() -> Self {
         let home = tempfile::tempdir().unwrap();
         let filled = Self { home };

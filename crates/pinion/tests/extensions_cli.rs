@@ -1,4 +1,4 @@
-//! The command line around extensions: which are found, unknown flags, and packages that come and go.
+//! The command line of extensions: discovery, unknown flags, and the installation and removal of packages.
 
 #![allow(
     clippy::unwrap_used,
@@ -73,7 +73,7 @@ fn settings(sandbox: &Sandbox) -> Value {
     serde_json::from_slice(&text).unwrap()
 }
 
-/// The extensions a run would load, relative to the sandbox.
+/// Returns the extensions that a run would load, relative to the sandbox.
 fn found(sandbox: &Sandbox) -> Vec<String> {
     let ran = succeed(sandbox, &["extensions", "list", "--no-load", "--json"], &[]);
     let line = |line: &str| -> Value { serde_json::from_str(line).unwrap() };
@@ -87,7 +87,7 @@ fn found(sandbox: &Sandbox) -> Vec<String> {
     ran.out.lines().map(line).map(path).collect()
 }
 
-/// Every file below a directory, to see that nothing was left behind.
+/// Returns every file below a directory, to check that nothing was left behind.
 fn everything(directory: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
@@ -106,7 +106,7 @@ fn write(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// A package as its author has it: one extension, one template.
+/// Writes the source of a package: one extension, one template.
 fn write_package(directory: &Path, name: &str, version: &str) {
     let manifest = json!({"name": name, "version": version,
         "pi": {"extensions": ["src/main.ts"], "prompts": ["say"]}});
@@ -233,7 +233,7 @@ fn what_is_no_package_is_not_installed() {
         let errors = fail(&sandbox, &["install", source], &[]);
         assert!(errors.contains(hint), "{source}: {errors}");
     }
-    // The sandbox says that the network is off.
+    // The sandbox turns the network off.
     for source in ["npm:tools", "git:git.invalid/o/r"] {
         let errors = fail(&sandbox, &["install", source], &[]);
         assert!(errors.contains("network is off"), "{errors}");
@@ -383,7 +383,7 @@ fn a_repository_is_cloned_at_its_reference() {
     assert!(errors.contains("git is needed"), "{errors}");
 }
 
-/// A registry of archives on loopback: each name has one version.
+/// Starts a registry of archives on loopback: each name has one version.
 fn registry(packages: Vec<(String, String, Value, Vec<u8>)>) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -1,5 +1,5 @@
-//! Plays the recorded cases of the reference agent against our binary; see `tests/golden/README.md`.
-//! `GOLDEN=name,name` plays only some.
+//! Plays the recorded cases of the reference agent against pinion; see `tests/golden/README.md`. `GOLDEN=name,name`
+//! plays only some.
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
 
@@ -102,7 +102,7 @@ fn play(cases: &Cases, program: &Program) -> BTreeMap<String, Verdict> {
     verdicts.into_inner().unwrap()
 }
 
-/// Where we differ from the reference on purpose, or not yet.
+/// Intended and pending differences from the reference.
 struct Differences(Value);
 
 impl Differences {
@@ -111,7 +111,7 @@ impl Differences {
         Self(serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display())))
     }
 
-    /// Every name is that of a case, has a reason, and is explained to users.
+    /// Checks that every name is that of a case, has a reason, and is explained to users.
     fn are_documented(&self, cases: &Cases, page: &Path) {
         if std::env::var_os("GOLDEN").is_some() {
             return;

@@ -1,5 +1,5 @@
-//! Plays recorded cases in the modern dialect and compares with what pi 0.87.1 printed: which lines, in which
-//! order, with which members; see `tests/golden/README.md`. `GOLDEN=name,name` plays only some.
+//! Plays recorded cases in the modern dialect and compares the lines, their order and their members with those of pi
+//! 0.87.1; see `tests/golden/README.md`. `GOLDEN=name,name` plays only some.
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
 
@@ -17,12 +17,12 @@ use serde_json::Value;
 
 /// Cases mostly wait, so more of them run at a time than there are processors.
 const AT_A_TIME: usize = 4;
-/// Some recordings depend on which of two things that happen at the same moment is told first.
+/// Some recordings depend on which of two simultaneous events is reported first.
 const ATTEMPTS: usize = 3;
-/// Members that pi's providers have and ours do not, or that came after the recording.
+/// Members that pi's providers have and pinion's do not, or that came after the recording.
 const LEFT_OUT: [&str; 4] = ["cacheWrite1h", "rawStopReason", "reasoning", "durationMs"];
 
-/// Cases in which a client sends words that pi reads as something else and that are errors here; see
+/// Cases in which a client sends words that pi interprets differently and that are errors in pinion; see
 /// `differences.json`.
 const UNKNOWN_WORDS: [&str; 3] = ["modes-invalid", "prompt-while-streaming", "thinking-levels"];
 
@@ -89,7 +89,7 @@ fn complaint(root: &Path, file: &Path, program: &Program) -> Option<String> {
     last
 }
 
-/// The lines a client can rely on, with their members; runs of equal progress count once.
+/// Returns the lines on which a client can rely, with their members; consecutive equal progress counts once.
 fn skeleton(output: &[Value]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for value in output {
@@ -103,7 +103,7 @@ fn skeleton(output: &[Value]) -> Vec<String> {
     lines
 }
 
-/// One line, and whether a run of equal ones counts once.
+/// Returns the outline of a line, and whether consecutive equal ones count once.
 fn outline(line: &Value) -> Option<(String, bool)> {
     let kind = line["type"].as_str()?;
     Some(match kind {
@@ -148,7 +148,7 @@ fn outline(line: &Value) -> Option<(String, bool)> {
     })
 }
 
-/// The names of all members, in order; of equal elements of a list only the first.
+/// Returns the names of all members, in order; of equal elements of a list only the first.
 fn shape(value: &Value) -> String {
     match value {
         Value::Object(members) => {

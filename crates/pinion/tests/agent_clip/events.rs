@@ -1,4 +1,4 @@
-//! Events: what agents are told by the clock, and what stays of it.
+//! Events of the agent clip: prompts by the clock, and the records of their runs.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::stage::{Stage, root};
 use crate::support::{HANG, script};
 
-/// A time that is to come.
+/// Returns a time in the future.
 fn soon(milliseconds: i64) -> String {
     let time = Timestamp::now() + SignedDuration::from_millis(milliseconds);
     format!("{time:.3}")
@@ -19,7 +19,7 @@ fn saying(text: &str) -> String {
     script(&json!({"text": text}))
 }
 
-/// A prompt whose run does not end by itself.
+/// Returns a prompt whose run does not end by itself.
 fn waiting() -> String {
     let wait = json!({"tool": "bash", "args": {"command": "sleep 600"}});
     script(&json!({"turns": [wait, {"text": "x"}]}))
@@ -287,7 +287,7 @@ fn events_outlive_the_hub_and_a_time_that_was_missed_is_made_up_for() {
         mut process,
         ..
     } = stage;
-    // Nothing that goes on keeps the hub.
+    // An active run does not delay the end of the hub.
     let before = Instant::now();
     process.signal(Signal::SIGTERM);
     assert!(process.wait(HANG).is_some());

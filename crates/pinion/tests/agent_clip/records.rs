@@ -1,4 +1,4 @@
-//! Topics, agents and sessions: who sees them, and what is never shown.
+//! Topics, agents and sessions: their visibility, and the data that is never shown.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -179,7 +179,7 @@ fn who_does_not_own_the_hub_has_topics_of_its_own_and_no_tools_of_the_machine() 
         .find(|event| event["type"] == "tool_result")
         .unwrap();
     assert_eq!(result["content"], "Tool bash not found");
-    // Who owns the hub sees all of them.
+    // The owner of the hub sees all of them.
     let all = stage.ask("topic list", &json!({}))["topics"].clone();
     assert_eq!(all.as_array().unwrap().len(), 2);
 }
@@ -203,6 +203,6 @@ fn the_topics_of_a_deleted_agent_are_not_given_to_another() {
         said.contains("was deleted") && !said.contains("uid="),
         "{said}"
     );
-    // What was said can still be read.
+    // The conversation can still be read.
     assert_eq!(stage.ask("topic get", &json!({"id": topic}))["id"], topic);
 }

@@ -1,4 +1,4 @@
-//! Runs: their events, what may be said into them, and how they end.
+//! Runs: their events, the messages they accept, and their ends.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ for line in sys.stdin:
     else: say(type="error", id=message["id"], error="no shelf")
 "#;
 
-/// A turn that waits until there is a file of this name in the working directory.
+/// Returns a turn that waits until there is a file of this name in the working directory.
 fn waits_for(name: &str) -> Value {
     let command = format!("until [ -e {name} ]; do sleep 0.02; done; echo there");
     json!({"tool": "bash", "args": {"command": command}})
@@ -132,7 +132,7 @@ fn what_is_said_into_a_run_is_heard() {
     assert_eq!(said[3], ("user", "mind the gap"));
     assert_eq!(said[4], ("assistant", "First answer."));
     assert_eq!(said[6], ("assistant", "Second answer."));
-    // Nothing goes on any more.
+    // No run is active any more.
     let idle = stage.try_ask(
         &stage.token,
         "steer",

@@ -1,4 +1,4 @@
-//! A hub as people run it, and a caller that sees every byte of its answers.
+//! A hub as users run it, and a caller that sees every byte of its answers.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -53,7 +53,7 @@ impl Stage {
         }
     }
 
-    /// Another hub in the same place; the one before is killed.
+    /// Starts another hub in the same directory; the previous one is killed.
     pub fn restart(self, arguments: &[&str]) -> Self {
         drop(self.process);
         Self::with(self.sandbox, arguments)
@@ -78,7 +78,7 @@ impl Stage {
         (answer.status, value)
     }
 
-    /// Calls a command of the agent; its one output, or the failure.
+    /// Calls a command of the agent and returns its only output, or the failure.
     pub fn try_ask(&self, token: &str, command: &str, input: &Value) -> Result<Value, Value> {
         let body = json!({"clip": "agent", "command": command, "input": input});
         match self.call(token, "Invoke", &body) {
@@ -92,7 +92,7 @@ impl Stage {
         answer.unwrap_or_else(|failure| panic!("{command} {input}: {failure}"))
     }
 
-    /// Begins a call of `chat` whose events come as they happen.
+    /// Starts a call of `chat` and returns its events as they arrive.
     pub fn chat(&self, input: &Value) -> Events {
         self.chat_as(&self.token, input)
     }
@@ -102,7 +102,7 @@ impl Stage {
         self.stream_as(token, "Invoke", &[call])
     }
 
-    /// Begins a call of `chat` whose input follows its start, a few bytes at a time.
+    /// Starts a call of `chat` whose input follows a few bytes at a time.
     pub fn chat_in_parts(&self, input: &Value) -> Events {
         let start = json!({"start": {"clipName": "agent", "command": "chat"}});
         let text = input.to_string();
@@ -140,7 +140,7 @@ impl Stage {
         events
     }
 
-    /// Asks until the answer is as it should be.
+    /// Repeats the command until the answer fits.
     pub fn until(&self, command: &str, input: &Value, fits: impl Fn(&Value) -> bool) -> Value {
         let end = Instant::now() + HANG;
         loop {
@@ -153,7 +153,7 @@ impl Stage {
         }
     }
 
-    /// A token for somebody who does not own the hub.
+    /// Returns a token of a caller that does not own the hub.
     pub fn other_token(&self) -> String {
         let headers = [
             ("content-type", "application/json"),
@@ -196,12 +196,12 @@ fn decoded(answer: &Value) -> Value {
     serde_json::from_slice(&output).unwrap()
 }
 
-/// The events of a call, as they come. Dropping it hangs up.
+/// The events of a call, as they arrive. Dropping it closes the connection.
 pub struct Events {
     socket: TcpStream,
-    /// Bytes of the connection that were not looked at.
+    /// Received bytes of the connection that are not parsed yet.
     raw: Vec<u8>,
-    /// Bytes of the body that were not looked at.
+    /// Received bytes of the body that are not parsed yet.
     body: Vec<u8>,
     over: bool,
 }
@@ -240,7 +240,7 @@ impl Events {
         assert!(size > 0 || self.over, "the body ended too soon");
     }
 
-    /// The next message: an event, `{"failure": …}` of the clip, or how the stream ended.
+    /// Returns the next message: an event, `{"failure": …}` of the clip, or the end of the stream.
     pub fn next(&mut self) -> Option<Value> {
         if self.over {
             return None;
@@ -266,7 +266,7 @@ impl Events {
         }
     }
 
-    /// Everything up to and with the first event that fits.
+    /// Returns all messages up to and including the first one that fits.
     pub fn until(&mut self, fits: impl Fn(&Value) -> bool) -> Vec<Value> {
         let mut seen = Vec::new();
         while let Some(event) = self.next() {
@@ -278,13 +278,13 @@ impl Events {
         panic!("it never came: {seen:?}");
     }
 
-    /// Everything there is to come.
+    /// Returns all remaining messages.
     pub fn rest(mut self) -> Vec<Value> {
         std::iter::from_fn(|| self.next()).collect()
     }
 }
 
-/// What is said in `text` events.
+/// Returns the joined text of the `text` events.
 pub fn text(events: &[Value]) -> String {
     let texts = events.iter().filter(|event| event["type"] == "text");
     texts
@@ -292,7 +292,7 @@ pub fn text(events: &[Value]) -> String {
         .collect()
 }
 
-/// The kinds of events in order, each run of equal ones once.
+/// Returns the kinds of events in order, without consecutive duplicates.
 pub fn kinds(events: &[Value]) -> Vec<&str> {
     let mut kinds: Vec<&str> = events
         .iter()

@@ -1,4 +1,4 @@
-//! Whoever asks the user something: extensions, and the gate before tool calls.
+//! Questions to the user: from extensions, and from the gate before tool calls.
 
 use serde_json::json;
 
@@ -69,7 +69,8 @@ fn a_tool_call_waits_for_permission() {
     assert!(room.sandbox.work().join("made").exists());
 }
 
-/// A question takes no keys in its first moments, which may have been meant for something else.
+/// Waits until a question accepts keys: it ignores those of its first moments, which may have been meant for something
+/// else.
 fn pause() {
     std::thread::sleep(std::time::Duration::from_millis(400));
 }

@@ -1,4 +1,4 @@
-//! How the terminal is left: by quitting, by signals, by a panic, for a while.
+//! The state of the terminal after quitting, signals, a panic and a suspension.
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{Room, says};
 
-/// The modes of the terminal, as the shell sees them.
+/// Returns the modes of the terminal, as the shell sees them.
 fn modes(terminal: &Tmux) -> String {
     terminal.run("stty -a; echo modes end");
     let screen = terminal.wait_until("the modes", |screen| screen.contains("\nmodes end"));
@@ -17,7 +17,7 @@ fn modes(terminal: &Tmux) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The process of the program.
+/// Returns the process id of the program.
 fn program_of(room: &Room) -> Pid {
     let shell = room.terminal.process();
     let children = format!("/proc/{shell}/task/{shell}/children");
@@ -85,7 +85,7 @@ fn signals_give_the_terminal_back_and_save_what_was_said() {
 fn a_terminal_that_goes_away_ends_the_program() {
     for (before, scenario) in [
         ("", json!({})),
-        // Whoever is told nothing sees it all the same.
+        // With SIGHUP ignored, the program notices the closed terminal nevertheless.
         ("trap '' HUP; ", json!({})),
         (
             "",
@@ -184,7 +184,7 @@ fn a_start_that_fails_says_why_on_the_terminal() {
     assert_eq!(room.terminal.ask("#{alternate_on}"), "0");
 }
 
-/// Takes over the terminal and panics, where the test below asks for it.
+/// Opens the terminal and panics, if the test below requests it.
 #[test]
 #[ignore = "needs tmux: cargo xtask test --all"]
 fn a_program_that_panics() {

@@ -1,4 +1,4 @@
-//! Lists to choose from: sessions, models, the tree; and what commands of the chat do.
+//! Lists to choose from: sessions, models, the tree; and the commands of the chat.
 
 use serde_json::json;
 

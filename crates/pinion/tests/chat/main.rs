@@ -42,7 +42,7 @@ impl Room {
         room
     }
 
-    /// Starts the program from the shell and waits until it can be talked to.
+    /// Starts the program from the shell and waits until it accepts input.
     fn chat(&self, arguments: &str) -> &Tmux {
         self.start(arguments);
         self.terminal.wait_for("Ctrl-G help");
@@ -56,7 +56,7 @@ impl Room {
     }
 }
 
-/// Answers with this text.
+/// Returns a turn that answers with this text.
 fn says(text: &str) -> Value {
     serde_json::json!({"steps": [{"text": text}]})
 }

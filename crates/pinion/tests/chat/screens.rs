@@ -1,4 +1,4 @@
-//! How it looks: sizes, resizing, colours.
+//! The appearance of the chat: sizes, resizing, colours.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! A conversation on a command, from its first prompt to the databases, and on from there.
+//! A conversation on a command, from its first prompt to the databases and its continuation from them.
 
 use serde_json::json;
 
@@ -86,7 +86,7 @@ fn a_resumed_chat_shows_and_knows_what_was_said() {
             "user: second"
         ]
     );
-    // With the timeline alone, people see it and the model does not know it.
+    // With the timeline alone, the user sees the conversation, but the model does not receive it.
     room.chat("--session-id s --timeline-db timeline.db");
     room.terminal.wait_for("Two it is.");
     room.say("third", "Three it is.");

@@ -1,4 +1,4 @@
-//! How a chat on a command ends, and what is left when it does not come to that.
+//! The end of a chat on a command, and the state that a killed one leaves.
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -160,7 +160,7 @@ fn a_killed_chat_goes_on_from_the_last_answer() {
     room.terminal = Tmux::shell(&room.sandbox, 100, 30);
     room.terminal.wait_for("$");
     room.chat(&format!("--resume {KEPT}"));
-    // People see all of it; the model knows what was answered.
+    // The user sees all of it; the model receives only what was answered.
     let screen = room.terminal.wait_for("Well, this");
     assert!(screen.contains("One it is."), "{screen}");
     room.say("second", "Two it is.");

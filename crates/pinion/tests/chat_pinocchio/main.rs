@@ -1,4 +1,4 @@
-//! The chat on a command, in a real terminal, and what its databases hold afterwards.
+//! The chat on a command, in a real terminal, and the content of its databases afterwards.
 
 #![allow(
     clippy::unwrap_used,
@@ -18,10 +18,10 @@ use pinion_testkit::{ModelServer, Sandbox, Tmux};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-/// A command that begins with what it is told, if it is told anything.
+/// A command whose first prompt is its argument, if there is one.
 const SAY: &str = "name: say\nflags:\n  - name: what\n    type: string\n    default: \"\"\nsystem-prompt: Be brief.\nprompt: \"{{ .what }}\"\n";
 
-/// What keeps a conversation in session `s`.
+/// The options that store a conversation in session `s`.
 const KEPT: &str = "--session-id s --turns-db turns.db --timeline-db timeline.db";
 
 /// A model server, a home with a command, and a shell in a terminal.
@@ -32,7 +32,7 @@ struct Room {
 }
 
 impl Room {
-    /// The model answers as `turns` say.
+    /// Creates a room whose model answers with `turns`.
     fn new(turns: Value) -> Self {
         let server = ModelServer::start(json!({ "turns": turns }));
         let sandbox = Sandbox::new(server.port());
@@ -68,25 +68,25 @@ impl Room {
         ));
     }
 
-    /// Opens the chat and waits until it can be talked to.
+    /// Opens the chat and waits until it accepts input.
     fn chat(&self, arguments: &str) {
         self.start(&format!("--chat {arguments}"));
         self.terminal.wait_for("profile: quick");
     }
 
-    /// Says something and waits until the screen shows the answer.
+    /// Sends a prompt and waits until the screen shows the answer.
     fn say(&self, text: &str, answer: &str) {
         self.terminal.say(text);
         self.terminal.wait_for(answer);
         self.idle();
     }
 
-    /// Waits until nothing is being answered.
+    /// Waits until no answer is in progress.
     fn idle(&self) {
         self.terminal.wait_for("Ctrl-G help");
     }
 
-    /// Leaves the chat; the screen of the shell.
+    /// Leaves the chat and returns the screen of the shell.
     fn leave(&self) -> String {
         self.terminal.press(&["C-d"]);
         self.terminal.wait_for("ended with")
@@ -108,7 +108,7 @@ impl Room {
         Connection::open(self.path("timeline.db")).unwrap()
     }
 
-    /// How often the conversation was kept in a phase.
+    /// Returns the number of stored snapshots of the conversation in a phase.
     fn kept(&self, phase: &str) -> i64 {
         number(
             &self.turns(),
@@ -118,7 +118,7 @@ impl Room {
         )
     }
 
-    /// What the model was told in the last request, as `role: text`.
+    /// Returns the messages of the last request to the model, as `role: text`.
     fn told(&self) -> Vec<String> {
         let requests = self.server.requests();
         let request = requests.last().expect("the model was asked");
@@ -139,22 +139,22 @@ impl Room {
     }
 }
 
-/// The one number a query gives.
+/// Returns the one number that a query selects.
 fn number(database: &Connection, query: &str) -> i64 {
     database.query_row(query, [], |row| row.get(0)).unwrap()
 }
 
-/// Answers with this text.
+/// Returns a turn that answers with this text.
 fn says(text: &str) -> Value {
     json!({"steps": [{"text": text}]})
 }
 
-/// Begins to answer and does not come to an end.
+/// Returns a turn that starts an answer and never ends it.
 fn lingers(text: &str) -> Value {
     json!({"steps": [{"text": text}, {"stall": true}]})
 }
 
-/// What the frames in a file are, events left out.
+/// Returns the kinds of the frames in a file, without events.
 fn kinds(frames: &str) -> Vec<String> {
     let kinds = ["hello", "snapshot", "error", "done"];
     let frames = frames

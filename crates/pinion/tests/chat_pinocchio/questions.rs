@@ -1,4 +1,4 @@
-//! Whether to go on in the chat, asked after a run without it.
+//! The question after a run whether to continue in the chat.
 
 use serde_json::json;
 
@@ -15,7 +15,7 @@ fn after_an_answer_on_a_terminal_the_chat_goes_on_from_it() {
     let shell = room.terminal.wait_for(QUESTION);
     assert!(shell.contains("One it is."), "{shell}");
     assert_eq!(room.terminal.ask("#{alternate_on}"), "0");
-    // Nothing means yes.
+    // An empty answer means yes.
     room.terminal.press(&["Enter"]);
     room.terminal.wait_for("profile: quick");
     room.terminal.wait_for("One it is.");

@@ -1,4 +1,4 @@
-//! What every client must be able to do.
+//! The conversations that every client must support.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::support::{offline_sandbox, script};
 use crate::talk::Client;
 
-/// Asks twice, and keeps what it was told in a file.
+/// An extension that asks two questions and stores the answers in a file.
 const CURIOUS: &str = r#"
 import { writeFileSync } from "node:fs";
 export default function (pi) {
@@ -26,7 +26,7 @@ export default function (pi) {
 }
 "#;
 
-/// Puts a client to all of it.
+/// Runs all conversations with a client.
 pub fn all(command: &[OsString]) {
     shows_the_answer_as_it_comes_and_asks_the_user(command);
     takes_nobody_there_for_no(command);
@@ -64,7 +64,7 @@ fn shows_the_answer_as_it_comes_and_asks_the_user(command: &[OsString]) {
     let [model, name] = offline();
     let client = Client::new(command, &sandbox);
     let mut talk = client.ask(&prompt, &[model, name, "-e".as_ref(), gate.as_ref()]);
-    // The agent cannot go on before it is answered: what is shown now was shown as it came.
+    // The agent waits for an answer now, so everything on the screen was shown as it arrived.
     talk.wait_for_answer(first);
     talk.wait_for_note("bash");
     talk.wait_for_note("Run this command?");
@@ -165,7 +165,7 @@ fn tells_what_failed(command: &[OsString]) {
     assert!(notes.contains("It broke."), "{notes}");
 }
 
-/// A program that takes the place of pinion.
+/// Writes a program that replaces pinion.
 fn stand_in(sandbox: &Sandbox, commands: &str) -> PathBuf {
     let directory = sandbox.root().join("stand-in");
     fs::create_dir(&directory).unwrap();

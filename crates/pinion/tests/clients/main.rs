@@ -1,5 +1,5 @@
 //! The small clients in `docs/clients`, each put through the same conversations with the real binary and the built-in
-//! model. The Rust one needs nothing more; the others need their language, which `cargo xtask test --all` installs.
+//! model. The Rust client needs nothing more; the others need their language, which `cargo xtask test --all` installs.
 
 #![allow(
     clippy::expect_used,
@@ -19,7 +19,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// No client may have as many lines.
+/// Upper limit, exclusive, of the lines of a client.
 const TOO_LONG: usize = 60;
 
 fn clients() -> PathBuf {
@@ -30,7 +30,7 @@ fn source(name: &str) -> PathBuf {
     clients().join(name).canonicalize().unwrap()
 }
 
-/// A directory for what is built, which stays from test to test.
+/// Returns the directory of build results, which all tests share.
 fn built() -> PathBuf {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("clients");
     fs::create_dir_all(&directory).unwrap();
@@ -60,8 +60,8 @@ fn all_clients_are_short() {
     }
 }
 
-/// The Rust client as an example of the package. Cargo builds examples along with tests, but not when it is asked for
-/// certain targets.
+/// Returns the Rust client, built as an example of the package. Cargo builds examples along with tests, but not when
+/// only certain targets are requested.
 fn example() -> PathBuf {
     let binary = Path::new(env!("CARGO_BIN_EXE_pinion"));
     let example = binary.with_file_name("examples").join("ask");
@@ -73,7 +73,7 @@ fn example() -> PathBuf {
     // For the whole workspace, as `cargo xtask test` builds: with one package, dependencies would be built a second time.
     cargo.args(["build", "--quiet", "--workspace", "--example", "ask"]);
     cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
-    // What cargo says of the package under test would make other packages look changed, and be built anew.
+    // Cargo's variables about the package under test would make other packages look changed, and be built anew.
     for (name, _) in std::env::vars_os() {
         let of_cargo = |prefix| name.to_string_lossy().starts_with(prefix);
         if of_cargo("CARGO_PKG_") || of_cargo("CARGO_MANIFEST_") {
@@ -107,7 +107,7 @@ fn the_go_client_works() {
     let program = built().join("ask-go");
     let mut go = Command::new("go");
     go.args(["build", "-o"]).arg(&program).arg(source("ask.go"));
-    // Nothing but what is installed.
+    // Only installed packages, no downloads.
     go.env("GOCACHE", built().join("go-cache"))
         .env("GOTOOLCHAIN", "local")
         .env("GOPROXY", "off")

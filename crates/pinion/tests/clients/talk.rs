@@ -1,4 +1,4 @@
-//! A client as its user sees it: arguments, what it prints, what it is told, how it ends.
+//! A client as its user sees it: arguments, output, input and exit.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
@@ -13,7 +13,7 @@ use pinion_testkit::{Exit, Sandbox};
 
 use crate::support::HANG;
 
-/// What one stream has shown so far.
+/// The output of one stream so far.
 #[derive(Clone, Default)]
 struct Shown(Arc<Mutex<Vec<u8>>>);
 
@@ -33,7 +33,7 @@ impl Shown {
     }
 }
 
-/// A client that is about to be started.
+/// A client that is not started yet.
 pub struct Client<'a> {
     command: &'a [OsString],
     sandbox: &'a Sandbox,
@@ -42,7 +42,7 @@ pub struct Client<'a> {
 }
 
 impl<'a> Client<'a> {
-    /// Finds the binary under test as `pinion`.
+    /// Creates a client that finds the binary under test as `pinion`.
     pub fn new(command: &'a [OsString], sandbox: &'a Sandbox) -> Self {
         let binary = Path::new(env!("CARGO_BIN_EXE_pinion"));
         Self {
@@ -53,7 +53,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Finds `pinion` in another directory.
+    /// Makes the client find `pinion` in another directory.
     pub fn finding_pinion_in(mut self, directory: &Path) -> Self {
         directory.clone_into(&mut self.pinion);
         self
@@ -65,7 +65,7 @@ impl<'a> Client<'a> {
         self
     }
 
-    /// Starts it with a message, and with further arguments for pinion.
+    /// Starts the client with a message, and with further arguments for pinion.
     pub fn ask(&self, message: &str, arguments: &[&OsStr]) -> Talk {
         let path = std::env::var("PATH").unwrap_or_default();
         let mut command = Command::new(&self.command[0]);
@@ -100,7 +100,7 @@ impl<'a> Client<'a> {
     }
 }
 
-/// A client at work.
+/// A running client.
 pub struct Talk {
     name: String,
     child: Child,
@@ -110,12 +110,12 @@ pub struct Talk {
 }
 
 impl Talk {
-    /// Waits until it has printed this as a part of the answer.
+    /// Waits until the client has printed this as a part of the answer.
     pub fn wait_for_answer(&self, text: &str) {
         self.wait_for(&self.answer, text);
     }
 
-    /// Waits until it has printed this beside the answer.
+    /// Waits until the client has printed this on standard error.
     pub fn wait_for_note(&self, text: &str) {
         self.wait_for(&self.notes, text);
     }
@@ -128,18 +128,18 @@ impl Talk {
         }
     }
 
-    /// Says something to it.
+    /// Writes a line to the client's standard input.
     pub fn say(&mut self, line: &str) {
         let stdin = self.child.stdin.as_mut().unwrap();
         writeln!(stdin, "{line}").unwrap();
     }
 
-    /// Nobody is there any more.
+    /// Closes the client's standard input.
     pub fn leave(&mut self) {
         self.child.stdin = None;
     }
 
-    /// How it ended, with its answer and its notes.
+    /// Waits for the end and returns the exit, the answer and the notes.
     pub fn end(mut self) -> (Exit, String, String) {
         let end = Instant::now() + HANG;
         let status = loop {

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use support::{Client, HANG, args, offline_sandbox, pinion, script};
 
 const PROBE: &str = include_str!("probe.py");
-/// Speaks the dialect in which clips are told that nobody waits any more.
+/// A clip in the dialect in which the hub reports cancelled calls.
 const DIRECT: &str = r#"
 import json, os, sys
 for line in sys.stdin:
@@ -44,7 +44,7 @@ fn start(hub: &Running, sandbox: &Sandbox, arguments: &[&str]) -> Process {
     program.start(sandbox, &args(&all))
 }
 
-/// Runs one conversation with the built-in model to its end; every event.
+/// Runs one conversation with the built-in model to its end and returns every event.
 fn events(hub: &Running, arguments: &[&str], said: &Value) -> Vec<Value> {
     let sandbox = offline_sandbox(&json!({}));
     let said = script(said);
@@ -58,7 +58,7 @@ fn events(hub: &Running, arguments: &[&str], said: &Value) -> Vec<Value> {
     process.lines().into_iter().map(|line| line.value).collect()
 }
 
-/// The results of all calls, as the model gets them.
+/// Returns the results of all calls, as the model receives them.
 fn results(events: &[Value]) -> Vec<(String, bool, String)> {
     let ended = events
         .iter()
@@ -83,7 +83,7 @@ fn calls(list: &[(&str, Value)]) -> Value {
 fn a_model_calls_commands_of_a_clip_and_gets_their_results() {
     let hub = hub();
     let said = calls(&[
-        // Not all that the schema calls required is there: the clip decides about that.
+        // The input lacks a member that the schema requires: the clip decides about that.
         ("todo_add", json!({"title": "Milk"})),
         ("todo_note_find", json!({"query": "x", "limit": 2})),
         ("todo_shout", json!({"input": "hello"})),
@@ -260,7 +260,7 @@ fn an_abort_cancels_the_call() {
         &json!({"type": "tool_execution_end", "isError": true}),
     );
     client.wait_end(from);
-    // The clip is told.
+    // The clip receives the cancellation.
     let heard = hub.root.path().join("data/slow/heard");
     let until = std::time::Instant::now() + HANG;
     while !std::fs::read_to_string(&heard)

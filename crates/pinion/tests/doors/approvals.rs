@@ -1,5 +1,5 @@
-//! What is not on the allow list is not run, however it is dressed up. That the disguises work is part of the
-//! test: every one of them does its harm when nothing stands in the way.
+//! A command that is not on the allow list does not run, however it is disguised. The test also checks that the
+//! disguises work: each of them does its harm without approvals.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, offline_sandbox, script};
 
-/// What is allowed while the disguises are tried.
+/// The rules while the disguises are tried.
 const ALLOWED: &[&str] = &[
     "bash(git status *)",
     "bash(echo *)",
@@ -19,7 +19,7 @@ const ALLOWED: &[&str] = &[
     "write(out/**)",
 ];
 
-/// Each makes the file `M`.
+/// Commands that each create the file `M`.
 const DISGUISES: &[&str] = &[
     "touch M",
     "true; touch M",
@@ -173,7 +173,7 @@ fn h7_what_is_not_on_the_allow_list_is_not_run() {
     }
 }
 
-/// Each leads out of `out`, which is all that may be written to.
+/// Each path leads out of `out`, the only directory that may be written to.
 #[test]
 fn h7_no_path_leads_out_of_what_is_allowed() {
     let sandbox = offline_sandbox(&json!({"approvals": {"mode": "deny", "allow": ALLOWED}}));

@@ -1,5 +1,5 @@
-//! A repository may hold anything. Until its directory is trusted, nothing in it runs, and nothing in it
-//! chooses where requests, keys, commands or sessions go.
+//! A repository may contain anything. Until its directory is trusted, nothing in it runs, and nothing in it chooses the
+//! destination of requests, keys, commands or sessions.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, args, offline_sandbox, pinion, script};
 
-/// A server that must be asked, one that must not be, and a repository that prefers the second.
+/// A server that must be asked, one that must not be, and a repository whose settings name the second.
 struct Trap {
     ours: ModelServer,
     theirs: ModelServer,

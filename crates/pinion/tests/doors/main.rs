@@ -1,5 +1,5 @@
-//! What a stranger can reach: repositories that were never trusted, and what anyone on the machine can see of our
-//! processes. Test names begin with the number of the promise they show.
+//! Access of strangers: repositories that were never trusted, and the visibility of pinion's processes to other users
+//! of the machine. Test names begin with the number of the promise they show.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! What anyone on the machine can see with `ps`: no keys and no prompts, when they were given as they should be.
+//! The output of `ps` for other users of the machine: no keys and no prompts, if they were passed as documented.
 
 use std::fs;
 use std::thread;
@@ -13,7 +13,7 @@ use crate::support::{Client, HANG, args, pinion};
 const KEY: &str = "sk-visible-0123456789abcdef0123456789";
 const PROMPT: &str = "the quick brown secret";
 
-/// The command lines of everything that belongs to the sandbox.
+/// Returns the command lines of all processes of the sandbox.
 fn command_lines(marker: &str) -> Vec<String> {
     proc::marked(marker)
         .into_iter()

@@ -1,4 +1,4 @@
-//! What handlers and tools of extensions may rely on.
+//! Guarantees to handlers and tools of extensions.
 
 use serde_json::json;
 

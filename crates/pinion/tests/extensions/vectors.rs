@@ -1,4 +1,4 @@
-//! What the reference did with our own extensions, see `tests/extensions/README.md`.
+//! Recordings of the reference with the project's own extensions, see `tests/extensions/README.md`.
 
 use pinion_testkit::Program;
 use pinion_testkit::vectors::{Places, Suite};

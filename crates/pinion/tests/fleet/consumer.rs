@@ -1,4 +1,4 @@
-//! What children print: kept to the last byte, read as it comes, never fatal.
+//! The output of children: stored to the last byte, parsed as it arrives, never fatal.
 
 use std::fs;
 

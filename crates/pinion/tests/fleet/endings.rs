@@ -1,4 +1,4 @@
-//! Every way a child or a run can end, and that nothing is left of it.
+//! Every way in which a child or a run can end; none leaves anything behind.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! The worked example does what its README says.
+//! The worked example behaves as its README describes.
 
 use std::path::Path;
 

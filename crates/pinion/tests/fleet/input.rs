@@ -1,4 +1,4 @@
-//! What comes on standard input, and what is done when nothing does.
+//! Standard input of a fleet, also if it stays silent.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,7 +11,7 @@ use crate::stage::{Stage, script, wait_until};
 
 const DONE: &str = r#"cat > got; echo '{"type":"done"}'"#;
 
-/// Starts a plan and keeps standard input open.
+/// Starts a plan with standard input open.
 fn start_open(stage: &Stage, plan: &str) -> Child {
     stage.write("plan.yaml", plan);
     let directory = stage.run_dir().display().to_string();
@@ -23,7 +23,7 @@ fn asking(more: &str) -> String {
     format!("{more}children:\n{}", script("a", DONE)).replace("prompt: go", "prompt: '{{ input }}'")
 }
 
-/// Reads standard error until it says this; the rest is read by nobody in particular.
+/// Reads standard error until it contains these words, then drains the rest in the background.
 fn hear(child: &mut Child, words: &str) {
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let said = stderr

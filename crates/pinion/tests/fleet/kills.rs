@@ -1,8 +1,8 @@
-//! Kills at random moments: of the fleet, of its children. Nothing that was told is lost, nothing is done twice, nothing
-//! is left behind.
+//! Kills at random moments: of the fleet, of its children. Nothing that was reported is lost, nothing is done twice,
+//! nothing is left behind.
 //!
-//! Each round has a seed, which a failure prints; `PINION_TEST_SEED=n` plays that one alone. `PINION_TEST_ROUNDS=n` says
-//! how many there are.
+//! Each round has a seed, which a failure prints; `PINION_TEST_SEED=n` runs that one alone. `PINION_TEST_ROUNDS=n` sets
+//! the number of rounds.
 
 use std::collections::HashMap;
 use std::fs;
@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 use crate::stage::{Ran, Stage, events, is_alive, script, wait_until};
 use crate::support::{Random, script as offline};
 
-/// How many rounds are played at the same time.
+/// Number of rounds that run at the same time.
 const TABLES: u64 = 4;
 
-/// The seeds to play: one that was named, or new ones.
+/// Returns the seeds to run: the one of the environment, or new ones.
 fn seeds(usual: u64) -> Vec<u64> {
     let named = |name: &str| std::env::var(name).ok().map(|text| text.parse().unwrap());
     if let Some(seed) = named("PINION_TEST_SEED") {
@@ -31,7 +31,7 @@ fn seeds(usual: u64) -> Vec<u64> {
     (first..first + named("PINION_TEST_ROUNDS").unwrap_or(usual)).collect()
 }
 
-/// Three processes, two tasks and a judge.
+/// Returns a plan of three processes, two tasks and a judge.
 fn plan() -> String {
     let body = r#"echo $$ >> pids; sleep 0.0$((RANDOM % 9)); echo "$PINION_FLEET_CHILD" >> done; echo '{"type":"step","cost":0.01}'; echo '{"type":"text","text":"ok"}'; echo '{"type":"done"}'"#;
     let task = |name: &str| {
@@ -55,7 +55,7 @@ fn plan() -> String {
 
 const CHILDREN: [&str; 6] = ["c0", "c1", "c2", "c3", "c4", "judge"];
 
-/// Lets a fleet live for so long, kills it, and gives what it told, whole lines only.
+/// Kills a fleet after `delay` and returns the whole lines that it printed.
 fn kill_after(fleet: Child, delay: Duration) -> Vec<Value> {
     thread::sleep(delay);
     let _ = kill(Pid::from_raw(fleet.id() as i32), Signal::SIGKILL);
@@ -68,7 +68,7 @@ fn kill_after(fleet: Child, delay: Duration) -> Vec<Value> {
         .collect()
 }
 
-/// Where a round was when it was killed.
+/// The state of a round when it was killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Moment {
     /// Before there was anything to resume.
@@ -78,7 +78,7 @@ enum Moment {
     After,
 }
 
-/// Plays one round: a run is killed up to three times, then left alone.
+/// Runs one round: a run is killed up to three times, then left alone.
 fn play(seed: u64, length: Duration) -> Moment {
     let mut random = Random::new(seed);
     let mut delay = || Duration::from_micros(random.below(length.as_micros() as u64 * 11 / 10));
@@ -119,7 +119,7 @@ fn check(stage: &Stage, ran: &Ran, told: &[Value], seed: u64) {
     }
     let numbers = kept.iter().map(|event| event["seq"].as_u64().unwrap());
     assert!(numbers.eq(1..=kept.len() as u64), "seed {seed}: {kept:#?}");
-    // Everybody finishes once, and nobody begins after that.
+    // Every child finishes once, and none starts after that.
     let mut finished: HashMap<&str, usize> = HashMap::new();
     for event in &kept {
         let child = event["child"].as_str().unwrap_or_default();
@@ -182,7 +182,7 @@ fn d4_l8_a_fleet_that_is_killed_at_any_moment_goes_on() {
     );
 }
 
-/// What the children below print, without end.
+/// Returns the first lines that the children below print; they never stop by themselves.
 fn ticks(lines: usize) -> String {
     (0..lines)
         .map(|number| format!("{{\"type\":\"tick\",\"number\":{number}}}\n"))

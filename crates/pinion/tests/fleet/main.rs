@@ -1,4 +1,4 @@
-//! Fleets through the real binary: plans whose children are shell scripts, ourselves, and tasks.
+//! Fleets through the real binary: plans whose children are shell scripts, pinion itself, and tasks.
 
 #![allow(
     clippy::unwrap_used,

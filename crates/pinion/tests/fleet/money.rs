@@ -1,4 +1,4 @@
-//! Money: counted per step and in all, and spent no further than allowed.
+//! Money: counted per step and in total, and limited as configured.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::stage::{Stage, script};
 
 const SPEND: &str = r#"for i in 1 2 3 4 5 6 7 8; do echo '{"type":"step","cost":0.10,"usage":{"input":10,"output":1}}'; sleep 0.15; done; echo '{"type":"done"}'"#;
 
-/// Every step is there, each total is the sum of its steps, and all agree.
+/// Checks that every step is present, that each total is the sum of its steps, and that all agree.
 fn adds_up(ran: &crate::stage::Ran) {
     let report = ran.report();
     let mut total = 0;

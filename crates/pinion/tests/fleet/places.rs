@@ -1,4 +1,4 @@
-//! Where children run.
+//! Working directories of children.
 
 use crate::stage::Stage;
 

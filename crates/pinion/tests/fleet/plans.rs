@@ -1,4 +1,4 @@
-//! What is said before anything starts, and what can be seen afterwards.
+//! Reports before the start of a plan, and its visible state afterwards.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! `run --format json`: opencode's lines, printed by us.
+//! `run --format json`: opencode's lines, printed by pinion.
 
 use std::io::Read;
 

@@ -17,7 +17,7 @@ fn models(ran: &Ran, child: &str) -> Vec<String> {
         .collect()
 }
 
-/// A child of ours on two models of the mock server.
+/// A pinion child on two models of the mock server.
 const OURS: &str = "  - { name: a, prompt: 'say hi', tier: t }\n";
 const TIER: &str = "tiers: { t: [mock/mock-1, mock/mock-2] }\n";
 
@@ -99,7 +99,7 @@ fn an_answer_that_is_cut_is_asked_for_once_more() {
     assert!(second.contains("cut off at the limit"), "{second}");
 }
 
-/// Children whose model fails by name: what the breaker lets through is written into a file each.
+/// Children whose model `bad` fails. They record the model of each permitted attempt in the file `asked`.
 #[test]
 fn the_breaker_opens_for_all_and_lets_one_probe_through() {
     let stage = Stage::offline();

@@ -1,4 +1,4 @@
-//! Runs that failed go on with what did not finish.
+//! Failed runs continue with the children that did not finish.
 
 use std::fs;
 
@@ -98,7 +98,7 @@ fn the_judge_sees_what_a_resumed_run_brings() {
             .count()
     };
     assert_eq!(judged(), 2);
-    // Nothing is left to do, so nobody has anything new to say.
+    // No child is left to run, so there are no new events.
     let third = resumed(&stage);
     assert_eq!((third.code, judged()), (Some(1), 2), "{}", third.stderr);
 }

@@ -1,4 +1,4 @@
-//! Keys that children tell stay where they were told.
+//! Keys that children print do not reach the reports of the fleet.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Breakers that all runs under a hub have in common.
+//! Breakers that all runs under a hub share.
 
 use std::process::Child;
 
@@ -8,13 +8,13 @@ use serde_json::Value;
 
 use crate::stage::{Ran, Stage, events, script, wait_until};
 
-/// Nobody is there; that a hub was named is enough.
+/// A hub that does not run; its address in the environment is enough.
 const HUB: (&str, &str) = ("PINIX_URL", "http://127.0.0.1:9");
 
-/// A child that fails on the model `bad` unless the file `well` is there, and tells which model it was asked on.
+/// A child that fails on the model `bad` unless the file `well` exists, and records the model of each attempt.
 const FAILS: &str = r#"echo "$PINION_FLEET_CHILD $PINION_FLEET_MODEL" >> asked; if [ "$PINION_FLEET_MODEL" = bad ] && [ ! -e well ]; then echo '{"type":"error","message":"529 Overloaded"}'; exit 1; fi; echo '{"type":"step"}'; echo '{"type":"done"}'"#;
 
-/// A run of this name.
+/// Starts a run of this name.
 fn start(stage: &Stage, name: &str, plan: &str, hub: Option<(&str, &str)>) -> Child {
     let file = format!("{name}.yaml");
     stage.write(&file, plan);
@@ -38,7 +38,7 @@ fn run(stage: &Stage, name: &str, plan: &str, hub: Option<(&str, &str)>) -> Ran 
     ran
 }
 
-/// A plan with children of these names, which may run on two models.
+/// Returns a plan with children of these names, which may run on two models.
 fn plan(breaker: &str, names: &[&str]) -> String {
     let children: String = names.iter().map(|name| script(name, FAILS)).collect();
     format!(
@@ -46,7 +46,7 @@ fn plan(breaker: &str, names: &[&str]) -> String {
     )
 }
 
-/// The models a child was asked on.
+/// Returns the models of a child's attempts.
 fn asked(stage: &Stage, child: &str) -> Vec<String> {
     let text = std::fs::read_to_string(stage.sandbox.work().join("asked")).unwrap_or_default();
     let lines = text.lines().filter_map(|line| line.split_once(' '));

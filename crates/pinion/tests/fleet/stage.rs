@@ -1,4 +1,4 @@
-//! A place for plans, and what came of running one.
+//! A directory for plans, and the result of a run.
 
 use std::fs;
 use std::io::Write;
@@ -11,15 +11,15 @@ use serde_json::{Value, json};
 
 use crate::support::{HANG, offline_sandbox, pinion};
 
-/// Where fleets run.
+/// The directory in which fleets run.
 pub struct Stage {
     pub sandbox: Sandbox,
     pub program: Program,
-    /// Answers, where children ask a model on loopback.
+    /// The model server on loopback, if children use one.
     pub server: Option<ModelServer>,
 }
 
-/// What came of a fleet.
+/// The result of a fleet.
 #[derive(Debug)]
 pub struct Ran {
     pub code: Option<i32>,
@@ -29,7 +29,7 @@ pub struct Ran {
 }
 
 impl Stage {
-    /// The built-in model is the only one.
+    /// Creates a stage with the built-in model only.
     pub fn offline() -> Self {
         Self {
             sandbox: offline_sandbox(&json!({})),
@@ -38,7 +38,7 @@ impl Stage {
         }
     }
 
-    /// A model on loopback that answers as the scenario says.
+    /// Creates a stage with a model on loopback that answers as the scenario describes.
     pub fn mock(scenario: Value) -> Self {
         let server = ModelServer::start(scenario);
         Self {
@@ -58,7 +58,7 @@ impl Stage {
         self.sandbox.work().join("run")
     }
 
-    /// The command, with everything piped.
+    /// Returns the command, with all streams piped.
     pub fn command(&self, args: &[&str]) -> Command {
         let args: Vec<String> = args.iter().map(ToString::to_string).collect();
         let mut command = self.program.command(&self.sandbox, &args);
@@ -69,7 +69,7 @@ impl Stage {
         command
     }
 
-    /// Starts a plan with nothing on standard input.
+    /// Starts a plan with an empty standard input.
     pub fn start(&self, plan: &str, more: &[&str]) -> Child {
         self.write("plan.yaml", plan);
         let directory = self.run_dir().display().to_string();
@@ -148,7 +148,7 @@ impl Ran {
     }
 }
 
-/// The journal of a run, as far as it can be read.
+/// Returns the readable part of a run's journal.
 pub fn events(directory: &Path) -> Vec<Value> {
     let text = fs::read_to_string(directory.join("events.jsonl")).unwrap_or_default();
     text.lines()
@@ -156,18 +156,18 @@ pub fn events(directory: &Path) -> Vec<Value> {
         .collect()
 }
 
-/// A child that is a shell script, as a line of a plan.
+/// Returns the line of a plan for a child that is a shell script.
 pub fn script(name: &str, body: &str) -> String {
     script_as("jsonl", name, body)
 }
 
-/// The same for a script that prints the lines of some agent.
+/// Returns the line of a plan for a script that prints the lines of `agent`.
 pub fn script_as(agent: &str, name: &str, body: &str) -> String {
     let command = json!(["bash", "-c", body]);
     format!("  - {{ name: {name}, agent: {agent}, prompt: go, command: {command} }}\n")
 }
 
-/// Waits until something is so.
+/// Waits until the condition is true.
 pub fn wait_until(what: &str, mut so: impl FnMut() -> bool) {
     let end = std::time::Instant::now() + HANG;
     while !so() {
@@ -176,7 +176,7 @@ pub fn wait_until(what: &str, mut so: impl FnMut() -> bool) {
     }
 }
 
-/// Whether a process is there and no zombie.
+/// Reports whether a process exists and is not a zombie.
 pub fn is_alive(pid: i32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(')')

@@ -1,10 +1,10 @@
-//! What the judge decides.
+//! Decisions of the judge.
 
 use serde_json::{Value, json};
 
 use crate::stage::{Ran, Stage, script};
 
-/// A run whose judge gives these answers, one per attempt.
+/// Runs a plan whose judge gives these answers, one per attempt.
 fn judged(stage: &Stage, answers: &[Value]) -> Ran {
     for (index, answer) in answers.iter().enumerate() {
         let line = json!({"type": "text", "text": answer.to_string()});

@@ -1,4 +1,4 @@
-//! A fleet on a real terminal: the live table, the report in short, and how the terminal is left.
+//! A fleet on a real terminal: the live table, the short report, and the state of the terminal afterwards.
 
 #![allow(
     clippy::unwrap_used,
@@ -15,7 +15,7 @@ use std::fs;
 use pinion_testkit::{Sandbox, Tmux};
 use serde_json::json;
 
-/// A child that goes on until the file `go` is there.
+/// A child that runs until the file `go` exists.
 const WAITS: &str = r#"echo '{"type":"tool","name":"search"}'; while [ ! -e go ]; do sleep 0.05; done; echo '{"type":"step","cost":0.25,"usage":{"input":1200,"output":34}}'; echo '{"type":"done"}'"#;
 
 /// A sandbox with a plan, and a shell in a terminal.
@@ -46,7 +46,7 @@ impl Room {
     }
 }
 
-/// A child that is a shell script, as a line of a plan.
+/// Returns the line of a plan for a child that is a shell script.
 fn script(name: &str, body: &str) -> String {
     let command = json!(["bash", "-c", body]);
     format!(
@@ -62,7 +62,7 @@ fn plan(parallel: usize, children: &[(&str, &str)]) -> String {
     format!("name: review\nparallel: {parallel}\nchildren:\n{children}")
 }
 
-/// The row of a child.
+/// Returns the row of a child.
 fn row(screen: &str, child: &str) -> String {
     let mut rows = screen.lines();
     let row = rows.find(|row| row.split_whitespace().next() == Some(child));

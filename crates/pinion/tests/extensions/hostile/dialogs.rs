@@ -1,4 +1,4 @@
-//! Dialogs that nobody answers, or that are answered wrongly, twice or too late.
+//! Dialogs that receive no answer, a wrong one, two, or a late one.
 
 use pinion_testkit::Exit;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What extensions change around them reaches the session, and nothing beyond it.
+//! Changes of extensions to their environment reach the session, and nothing beyond it.
 
 use super::Hostile;
 

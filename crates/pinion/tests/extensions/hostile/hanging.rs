@@ -1,4 +1,4 @@
-//! Extensions that never finish: promises nobody keeps, loops without end, memory without end.
+//! Extensions that never finish: promises that never settle, infinite loops, unlimited memory.
 
 use serde_json::{Value, json};
 

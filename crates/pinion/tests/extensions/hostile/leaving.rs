@@ -1,4 +1,4 @@
-//! Extensions that end the process, or start others: it exits in order, and nothing outlives it.
+//! Extensions that end the process or start others: pinion exits in an orderly way, and nothing outlives it.
 
 use pinion_testkit::fault::proc;
 use pinion_testkit::{Exit, Signal};
@@ -64,7 +64,7 @@ fn l7_timers_and_watchers_do_not_keep_the_process() {
     });
 }
 
-/// Ways to leave a process behind.
+/// Commands that try to leave a process behind.
 const CHILDREN: [&str; 6] = [
     "pi.exec('sh', ['-c', 'touch begun; sleep 600']);",
     "child.spawn('sh', ['-c', 'touch begun; sleep 600'], { stdio: 'ignore' });",

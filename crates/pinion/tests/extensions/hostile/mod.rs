@@ -1,5 +1,5 @@
-//! Extensions that do everything wrong. Whatever they do: every command is answered once, every run ends once, standard
-//! output stays JSON, the session goes on, the process exits when its input ends, and nothing is left behind.
+//! Extensions that do everything wrong. Despite them every command is answered once, every run ends once, standard
+//! output stays JSON, the session continues, the process exits when its input ends, and nothing is left behind.
 
 mod dialogs;
 mod environment;
@@ -25,14 +25,14 @@ fn limits() -> Value {
     json!({"extensionLimits": {"busySeconds": 2, "handlerSeconds": 2, "memoryMb": 96}})
 }
 
-/// A session with one extension, and a model that does as the prompt says.
+/// A session with one extension, and a model that follows the prompt.
 pub(super) struct Hostile {
     pub(super) client: Client,
     _server: ModelServer,
 }
 
 impl Hostile {
-    /// The extension is the body of a factory: it gets `pi`.
+    /// Creates a session whose extension has `body` as its factory function, with the argument `pi`.
     pub(super) fn new(body: &str) -> Self {
         Self::with(body, &[])
     }
@@ -53,13 +53,13 @@ impl Hostile {
         }
     }
 
-    /// Plays a prompt to its end; the messages of the run.
+    /// Runs a prompt to its end and returns the messages of the run.
     fn run(&mut self, prompt: &str) -> Vec<Value> {
         let from = self.client.prompt(prompt);
         self.client.wait_end(from)
     }
 
-    /// Calls a tool of the extension; the result the model sees.
+    /// Calls a tool of the extension and returns the result that the model sees.
     fn call(&mut self, tool: &str) -> Value {
         let messages = self.run(&format!("CALL {tool} {{}}"));
         let result = messages
@@ -70,13 +70,13 @@ impl Hostile {
             .clone()
     }
 
-    /// Waits until the extension has said something by `notify`.
+    /// Waits until the extension has sent this text with `notify`.
     fn heard(&self, text: &str) -> usize {
         let said = json!({"type": "extension_ui_request", "method": "notify", "message": text});
         self.client.wait_for(0, &said)
     }
 
-    /// The errors reported about the extension, as event and message.
+    /// Returns the errors reported about the extension, as event and message.
     fn errors(&self) -> Vec<(String, String)> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let lines = self.client.lines();
@@ -88,7 +88,7 @@ impl Hostile {
             .collect()
     }
 
-    /// The session takes another prompt, and ends as it should.
+    /// Checks that the session accepts another prompt and ends as it should.
     pub(super) fn goes_on(mut self) {
         // A prompt whose run was cut short is still open for the model; this answers it.
         self.run("SAY go on");
@@ -103,14 +103,14 @@ impl Hostile {
         self.ends(Exit::Code(0));
     }
 
-    /// The process exits when its input ends, and everything said about it holds.
+    /// Checks that the process exits when its input ends, and that its stream is in order.
     fn ends(mut self, exit: Exit) {
         let found = self.client.finish();
         assert_eq!(found, exit, "{}", self.client.report(0));
         self.is_in_order();
     }
 
-    /// The rules that hold for every stream, once the process is gone.
+    /// Checks the rules of every stream, after the process has exited.
     fn is_in_order(&self) {
         let lines = self.client.lines();
         check_runs(&lines).unwrap_or_else(|error| panic!("{error}\n{}", self.client.report(0)));
@@ -129,7 +129,7 @@ impl Hostile {
 const FILES: &str = "import * as fs from \"node:fs\";\n";
 const CHILDREN: &str = "import * as child from \"node:child_process\";\n";
 
-/// Short words for the extensions of these tests.
+/// Helper functions for the extensions of these tests.
 const PRELUDE: &str = r#"
 const text = (t: string) => [{ type: "text", text: t }];
 const sleep = (ms: number) => new Promise((done) => setTimeout(done, ms));
@@ -139,7 +139,7 @@ const tool = (pi: any, name: string, execute: any, more: any = {}) => pi.registe
 const command = (pi: any, name: string, handler: any) => pi.registerCommand(name, { handler });
 "#;
 
-/// Events of a prompt that calls a tool, in about this order.
+/// The events of a prompt that calls a tool, in about this order.
 const EVENTS_OF_A_RUN: [&str; 20] = [
     "session_start",
     "resources_discover",
@@ -163,7 +163,7 @@ const EVENTS_OF_A_RUN: [&str; 20] = [
     "session_shutdown",
 ];
 
-/// Tries each of these, a few at a time: they mostly wait.
+/// Runs `attempt` for each item, a few at a time, because attempts mostly wait.
 fn each<T: Sync>(list: &[T], attempt: impl Fn(&T) + Sync) {
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {

@@ -1,10 +1,10 @@
-//! Standard output belongs to the protocol, whatever way an extension tries to write to it.
+//! Standard output belongs to the protocol, however an extension tries to write to it.
 
 use serde_json::json;
 
 use super::{Hostile, each};
 
-/// Ways to write the word `torn` where records are written.
+/// Ways to write the word `torn` to the stream of records.
 const WAYS: [&str; 16] = [
     "console.log('torn')",
     "console.info('torn')",

@@ -1,10 +1,10 @@
-//! What tools and handlers give back may have any shape; the session takes what it can use and says what it cannot.
+//! Return values of tools and handlers of any shape: the session uses what it can and reports what it cannot.
 
 use serde_json::json;
 
 use super::{Hostile, each};
 
-/// Results of a tool that are none, or hardly.
+/// Values that are not valid results of a tool, or barely.
 const RESULTS: [&str; 22] = [
     "undefined",
     "null",
@@ -83,7 +83,7 @@ fn l2_a_handler_may_return_anything() {
                pi.on("{event}", () => values[next++]);"#
         ));
         for _ in 0..values.len() {
-            // Some of these keep a run from starting, which is theirs to do; but it must be answered.
+            // Some of these prevent the start of a run, which is allowed; but the prompt must be answered.
             let from = hostile.client.process.line_count();
             let answer = hostile
                 .client

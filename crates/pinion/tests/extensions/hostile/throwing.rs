@@ -1,4 +1,4 @@
-//! Errors, in every place an extension has and in every shape an error can have.
+//! Errors in every place of an extension and of every shape.
 
 use serde_json::json;
 
@@ -17,7 +17,7 @@ fn l2_a_handler_that_throws_costs_one_error_and_nothing_else() {
         let mut hostile = Hostile::new(&body);
         let result = hostile.call("quiet");
         match *event {
-            // Who guards a tool and fails has not allowed it.
+            // A guard of tool calls that fails has not allowed the call.
             "tool_call" => assert_eq!(result["content"][0]["text"], "broken tool_call", "{result}"),
             "session_shutdown" => {}
             _ => {
