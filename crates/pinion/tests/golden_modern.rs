@@ -112,7 +112,7 @@ fn outline(line: &Value) -> Option<(String, bool)> {
             let role = message["role"].as_str()?;
             let stop = message["stopReason"].as_str().unwrap_or_default();
             let head = format!("{kind} {role} {stop}").trim_end().to_owned();
-            // How much of an answer is there when it begins depends on timing.
+            // The length of an answer at its beginning depends on timing.
             match (kind, role) {
                 ("message_start", "assistant") => (head, false),
                 _ => (format!("{head} {}", shape(message)), false),

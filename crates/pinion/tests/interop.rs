@@ -1,4 +1,4 @@
-//! Sessions shared with the reference agent: what one program writes the other reads, and they take turns in one
+//! Sessions shared with the reference agent: each program reads the files of the other, and they take turns in one
 //! file. Needs the reference in `PINION_INTEROP_DIR`; `cargo xtask interop` puts it there.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test")]
@@ -78,7 +78,7 @@ impl Visit {
         self.process.expect(from, &json!({"type": "agent_end"}));
     }
 
-    /// What a client can see of the session, without what only one release reports.
+    /// Returns the state of the session that a client can see, without members that only one release reports.
     fn view(&mut self) -> Value {
         let state = self.data(json!({"type": "get_state"}));
         let stats = self.data(json!({"type": "get_session_stats"}));
@@ -105,7 +105,7 @@ impl Visit {
         })
     }
 
-    /// The file the session is kept in.
+    /// Returns the path of the session file.
     fn file(&mut self) -> String {
         let state = self.data(json!({"type": "get_state"}));
         state["sessionFile"]
@@ -134,7 +134,7 @@ fn same(found: &Value, expected: &Value, about: &str) {
     }
 }
 
-/// The model thinks, calls a tool, and answers; summaries are told by the missing tools.
+/// Returns a model that thinks, calls a tool and answers; requests for summaries are recognised by the missing tools.
 fn scenario() -> Value {
     json!({"turns": [
         {"match": {"no_tools": true, "sticky": true}, "steps": ["Summary: they greeted each other. Grüße 🦀"]},

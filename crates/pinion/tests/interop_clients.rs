@@ -1,6 +1,6 @@
-//! Clients of pi as npm has them, unmodified, with our binary in the place of `pi`. A driver in `tests/interop/clients` uses
-//! each as its users do and tells what it did; the table in `docs/clients/README.md` must say the same. Needs the packages in
-//! `PINION_INTEROP_DIR`; `cargo xtask interop` puts them there.
+//! Clients of pi as published on npm, unmodified, with pinion in the place of `pi`. A driver in `tests/interop/clients`
+//! uses each as its users do and reports the steps it has done; the table in `docs/clients/README.md` must list the
+//! same. Needs the packages in `PINION_INTEROP_DIR`; `cargo xtask interop` puts them there.
 
 #![allow(
     clippy::expect_used,
@@ -31,7 +31,7 @@ fn installed(path: &str) -> PathBuf {
     path
 }
 
-/// A home in which the built-in model is the default, and a second one answers from a server of ours.
+/// Returns a home in which the built-in model is the default, and a second model answers from the test's server.
 fn home(server: &ModelServer) -> Sandbox {
     let settings = json!({"defaultProvider": "offline", "defaultModel": "demo"});
     let sandbox = Sandbox::with_settings(server.port(), &settings);
@@ -44,19 +44,19 @@ fn home(server: &ModelServer) -> Sandbox {
     sandbox
 }
 
-/// A client and how it is used.
+/// A client and its driver.
 struct Client {
-    /// As the table has it.
+    /// The name in the table.
     name: &'static str,
     driver: &'static str,
-    /// What the driver is told to use, below the directory of installed clients.
+    /// The path that the driver uses, below the directory of installed clients.
     path: String,
-    /// What the driver cannot find out.
+    /// Features that the driver cannot detect, passed to it as arguments.
     offers: &'static [&'static str],
     environment: &'static [(&'static str, &'static str)],
 }
 
-/// Runs a driver to its end and gives the names of the steps it has done.
+/// Runs a driver to its end and returns the names of the steps it has done.
 fn drive(client: &Client) -> Vec<String> {
     let server = ModelServer::start(json!({"turns": [
         {"repeat_turn": 20, "turn": {"steps": ["The mock server."]}},
@@ -87,7 +87,7 @@ fn drive(client: &Client) -> Vec<String> {
         .collect()
 }
 
-/// The row of the table that begins with this name says what was done.
+/// Checks that the row of the table with this name lists the same steps.
 fn is_documented(name: &str, done: &[String]) {
     let page = fs::read_to_string(project().join("docs/clients/README.md")).unwrap();
     let row = page

@@ -1,6 +1,6 @@
-//! Frames of the Pinocchio front and Python's protobuf: each reads what the other writes. Needs protobuf for the interpreter
-//! that `PINION_PROTOBUF_PYTHON` names; `cargo xtask test --all` puts it there. Every other test of the front has its
-//! frames read by it too where it is there (`pinion_testkit::frames`).
+//! Frames of the Pinocchio front and Python's protobuf: each reads what the other writes. Needs protobuf for the
+//! interpreter that `PINION_PROTOBUF_PYTHON` names; `cargo xtask test --all` puts it there. Where it is installed, it
+//! also reads the frames of every other test of the front (`pinion_testkit::frames`).
 
 #![allow(
     clippy::expect_used,
@@ -22,7 +22,7 @@ fn ready() -> Python {
     python().expect("PINION_PROTOBUF_PYTHON names an interpreter with protobuf")
 }
 
-/// The recorded streams whose names end like this, one after the other.
+/// Returns the recorded streams whose names have this ending, concatenated.
 fn recorded(ending: &str) -> String {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/pinocchio");
     let paths = fs::read_dir(directory)
@@ -40,7 +40,7 @@ fn python_reads_the_recorded_lines() {
     let python = ready();
     let frames = check(recorded(".stdout.jsonl").as_bytes());
     assert!(frames.len() > 200, "{} frames", frames.len());
-    // One recorded client writes a line that is no request.
+    // One recorded client writes a line that is not a request.
     let requests = recorded(".stdin.jsonl").replace("not-json\n", "");
     let (succeeded, said) = python.run("check", RpcRequestLine::FULL_NAME, requests.as_bytes());
     assert!(succeeded && !said.starts_with("0 lines"), "{said}");
@@ -61,7 +61,7 @@ fn python_refuses_what_is_not_a_frame() {
     }
 }
 
-/// Equal as JSON: 2 and 2.0 are.
+/// Compares as JSON: 2 equals 2.0.
 fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => left.as_f64() == right.as_f64(),
@@ -80,7 +80,7 @@ fn same(left: &Value, right: &Value) -> bool {
     }
 }
 
-/// What Python makes up is read strictly here, and what is written here is the same to Python.
+/// Checks that messages made by Python are read strictly here, and that those written here are the same to Python.
 fn both_ways<M: Message>(enough: usize) {
     let (succeeded, made) = ready().run("make", M::FULL_NAME, b"");
     assert!(succeeded, "{made}");

@@ -1,4 +1,4 @@
-//! Usage is told per request and in total, and the requests add up to the total. Test names begin with the number
+//! Usage is reported per request and in total, and the requests add up to the total. Test names begin with the number
 //! of the promise they show.
 
 #![allow(
@@ -23,7 +23,7 @@ const MODELS: [&str; 4] = [
 ];
 const KINDS: [&str; 4] = ["input", "output", "cacheRead", "cacheWrite"];
 
-/// The usage of every answer told as complete.
+/// Returns the usage of every answer that was reported as complete.
 fn told(lines: &[Value]) -> Vec<Value> {
     let ended = lines.iter().filter(|line| line["type"] == "message_end");
     let answers = ended.filter(|line| line["message"]["role"] == "assistant");
@@ -32,7 +32,7 @@ fn told(lines: &[Value]) -> Vec<Value> {
         .collect()
 }
 
-/// Adds up what requests used.
+/// Adds up the usage of requests.
 fn total(usages: &[Value]) -> Value {
     let sum = |kind: &str| {
         usages
@@ -52,7 +52,7 @@ fn cost(usages: &[Value]) -> f64 {
         .sum()
 }
 
-/// Each request's own numbers agree with each other.
+/// Checks that the numbers of one request agree with each other.
 fn consistent(usage: &Value) {
     let sum: u64 = KINDS
         .iter()
@@ -166,7 +166,7 @@ fn m1_totals_say_what_they_cover_after_a_retry_and_a_compaction() {
     in_context(&mut client, "after the next answer");
 }
 
-/// The classic totals cover the messages in the context, and say how many those are.
+/// Checks that the classic totals cover the messages in the context, and report their number.
 fn in_context(client: &mut Client, where_: &str) {
     let messages = client.data("get_messages");
     let messages = messages["messages"].as_array().unwrap();

@@ -1,5 +1,5 @@
-//! The portal as the program serves it: a hub is started, a clip is added on the command line, and a browser signs in with
-//! the token in the hub's file. What the pages do is tested beside the hub.
+//! The portal as the program serves it: a hub is started, a clip is added on the command line, and a browser signs in
+//! with the token in the hub's file. Tests beside the hub cover the pages themselves.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! `pinion profiles`: what it prints, where it looks, what it never shows, and whom it does not obey.
+//! `pinion profiles`: its output, its sources, the keys it never shows, and the files it does not trust.
 
 #![allow(
     clippy::unwrap_used,
@@ -43,7 +43,7 @@ fn run(sandbox: &Sandbox, arguments: &[&str]) -> Ran {
     run_with(sandbox, arguments, &[])
 }
 
-/// Lines of JSON on stdout of a run that succeeds.
+/// Returns the lines of JSON on stdout of a run that succeeds.
 fn rows(sandbox: &Sandbox, arguments: &[&str]) -> Vec<Value> {
     let ran = run(sandbox, arguments);
     assert_eq!(
@@ -65,7 +65,7 @@ fn write(sandbox: &Sandbox, name: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// Profiles of the user's own, with keys in every place that can hold one.
+/// Returns a sandbox with the user's own profiles, with keys in every place that can hold one.
 fn sandbox() -> Sandbox {
     let sandbox = offline_sandbox(&json!({}));
     write(
@@ -287,7 +287,7 @@ fn mistakes_are_told_with_their_lines_and_codes() {
     assert_eq!((none.code, none.out.as_str()), (Exit::Code(0), ""));
 }
 
-/// A server that answers one chat completion, and what it got.
+/// Starts a server that answers one chat completion, and returns its port and the request.
 fn completions() -> (u16, Receiver<(String, Value)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

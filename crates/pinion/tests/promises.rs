@@ -1,5 +1,5 @@
-//! `docs/promises.md` and the tests agree: every promise has a test of its name, and no test shows a promise that
-//! nobody made.
+//! `docs/promises.md` and the tests agree: every promise has a test of its name, and no test shows a promise that does
+//! not exist.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -23,13 +23,13 @@ fn every_promise_has_a_test_and_every_test_a_promise() {
     assert_eq!(promised, shown);
 }
 
-/// A letter and a number, as in `l10`.
+/// Reports whether the text is a letter and a number, as in `l10`.
 fn is_number(text: &str) -> bool {
     let digits = text.strip_prefix(['l', 's', 'd', 'h', 'm']);
     digits.is_some_and(|d| !d.is_empty() && d.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// The promises that the names of tests begin with.
+/// Collects the promises with which the names of tests begin.
 fn collect(directory: &Path, shown: &mut BTreeSet<String>) {
     for entry in fs::read_dir(directory).unwrap().flatten() {
         let path = entry.path();

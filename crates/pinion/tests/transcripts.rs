@@ -1,5 +1,5 @@
-//! Plays `tests/transcripts` against our binary: those of classic clients, and in directories of their own those of
-//! early and modern ones. The format is described in `pinion_testkit::transcript::text`.
+//! Plays `tests/transcripts` against pinion: those of classic clients, and in directories of their own those of early
+//! and modern ones. The format is described in `pinion_testkit::transcript::text`.
 
 #![allow(clippy::panic, clippy::expect_used, reason = "a test")]
 
@@ -12,7 +12,7 @@ use pinion_testkit::Program;
 use pinion_testkit::schema::Schema;
 use pinion_testkit::transcript::text::{Shown, check};
 
-/// Kinds of lines that no transcript shows, and why.
+/// Kinds of lines that no transcript shows, with the reason.
 const UNSEEN: &[(Schema, &str, &str)] = &[];
 
 #[test]
@@ -76,7 +76,7 @@ fn play(files: &[PathBuf]) -> (Vec<Shown>, Vec<String>) {
     results.into_inner().expect("no panic")
 }
 
-/// What the schemas have and nobody has seen, and what is excused without need.
+/// Returns the kinds of the schemas that no transcript shows, and the exceptions that are not needed.
 fn gaps(shown: &[Shown]) -> Vec<String> {
     let mut seen: BTreeMap<Schema, BTreeSet<&str>> = BTreeMap::new();
     for shown in shown {

@@ -1,4 +1,5 @@
-//! Extensions in the real binary: recordings of the reference played against it, and extensions that do everything wrong.
+//! Extensions in the real binary: recordings of the reference played against it, and extensions that do everything
+//! wrong.
 
 #![allow(
     clippy::expect_used,

@@ -134,7 +134,7 @@ fn l2_a_prompt_that_does_not_fit_and_is_answered_is_asked_once() {
     prompt.push_str(&"all work and no play \n".repeat((8 << 20) / 22));
     let (code, lines, stderr) = ask(&stage, prompt.as_bytes());
     assert_eq!(code, Some(0), "{stderr}");
-    // What came before it is summarised for the next prompt; this one has its answer.
+    // The conversation before it is summarised for the next prompt; this one has its answer.
     let answers = lines.iter().filter(|line| line["type"] == "step_finish");
     assert_eq!(answers.count(), 1);
 }

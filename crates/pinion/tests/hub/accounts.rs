@@ -1,4 +1,4 @@
-//! Logging in: at a registry, at the service of a hub, at a hub of ours; and who that makes one.
+//! Logins at a registry, at the service of a hub and at a pinion hub, and the identity they give.
 
 use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! `pinion invoke`: what is sent, what is printed, and what is taken back.
+//! `pinion invoke`: its requests, its output and its cancellation.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -52,7 +52,7 @@ fn words_become_the_input() {
         fed("plain text\n", &["-", "--n", "1"]),
         json!({"n": 1, "stdin": "plain text\n"})
     );
-    // Nobody asked for it.
+    // Standard input is read only on request.
     assert_eq!(fed("{\"from\":\"stdin\"}", &[]), json!({}));
     let said = home.run(&["invoke", "probe", "echo", "a", "b"]).failed(2);
     assert!(said.contains("\"b\" has no name"), "{said}");
@@ -151,7 +151,7 @@ fn an_interrupt_takes_the_call_back() {
         let before = cancelled();
         let mut command = home.command("pinion", words);
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-        // The call must be under way before it can be taken back.
+        // The call must be in progress before it can be cancelled.
         std::thread::sleep(Duration::from_millis(1500));
         let pid = Pid::from_raw(child.id().try_into().unwrap());
         kill(pid, Signal::SIGINT).unwrap();
@@ -206,7 +206,7 @@ fn many_may_type_at_once() {
 fn tokens_go_only_where_they_belong() {
     let home = Home::new();
     let _hub = home.serve_probe();
-    // Somebody else's server: whatever it is, it does not see the local token.
+    // Another server: it does not receive the local token, whatever it is.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let heard = std::thread::spawn(move || {
@@ -229,7 +229,7 @@ fn tokens_go_only_where_they_belong() {
     assert!(!heard.is_empty());
     let has = |bytes: &[u8], what: &str| bytes.windows(what.len()).any(|it| it == what.as_bytes());
     assert!(!has(&heard, token.trim()));
-    // A clip, or whoever has its variables, calls as itself.
+    // A clip, or a program with its variables, calls as itself.
     let mut command = home.command("pinion", &["clip", "list"]);
     command.env("PINIX_TOKEN", "pns_wrong");
     let output = command.output().unwrap();

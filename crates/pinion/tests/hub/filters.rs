@@ -1,4 +1,4 @@
-//! `--jq`: what a filter makes of answers, and how it ends.
+//! `--jq`: the results of a filter, and its end.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -98,7 +98,7 @@ fn a_filter_that_fails_is_exit_code_1() {
     let ran = home.run(&line);
     assert_eq!((ran.code, ran.stdout.as_str()), (1, "1\n"), "{ran:?}");
     assert_eq!(ran.stderr, "Error: --jq: enough\n");
-    // What the clip says is not for the filter.
+    // The error of a clip is not filtered.
     let line = ["invoke", "probe", "fail", "--jq", "."];
     assert_eq!(home.run(&line).failed(1), "Error: it is too early\n");
 }
@@ -144,7 +144,7 @@ fn an_interrupt_ends_a_filter_that_does_not() {
         assert_eq!(first, "1\n");
         let pid = Pid::from_raw(child.id().try_into().unwrap());
         kill(pid, Signal::SIGINT).unwrap();
-        // Nobody reads on: also a write that waits does not hold it.
+        // The output is not read any more: a blocked write must not delay the exit.
         assert_eq!(child.wait().unwrap().code(), Some(130), "{filter}");
     }
     // A reader that goes away ends it as well.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::stage::{HANG, Home, Hub};
 
-/// Says these requests to `pinion mcp …` and gives the answers by id.
+/// Sends these requests to `pinion mcp …` and returns the answers by id.
 fn conversation(home: &Home, words: &[&str], requests: &[Value]) -> Vec<Value> {
     let mut lines = vec![json!({
         "jsonrpc": "2.0", "id": 0, "method": "initialize",

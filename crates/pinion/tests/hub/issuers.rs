@@ -1,4 +1,4 @@
-//! Tokens that an issuer signed: whom they let in, for how long, and what they are refused for.
+//! Tokens that an issuer signed: their holders, their lifetime, and the reasons to refuse them.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -34,7 +34,7 @@ fn names(home: &Home, token: &str) -> Vec<String> {
         .collect()
 }
 
-/// What is said to somebody who shows this, which is nothing of the token.
+/// Checks that the token is refused and returns the message, which must not contain any part of the token.
 #[track_caller]
 fn refused(home: &Home, token: &str) -> String {
     let said = list(home, token).failed(1);
@@ -60,7 +60,7 @@ fn a_signed_token_is_a_hub_token_of_its_user() {
     let ada = signers[0].token(&claims(&issuer, "Ada"));
     home.run(&["clip", "add", "./probe", "--auth-token", &ada])
         .fine();
-    // Every kind of key is as good, and `scope` names the user too.
+    // Every kind of key is accepted, and `scope` names the user too.
     let mut scoped = claims(&issuer, "somebody");
     scoped["scope"] = json!("@ada");
     for token in [
@@ -85,7 +85,7 @@ fn a_signed_token_is_a_hub_token_of_its_user() {
             .code
             != 0
     );
-    // It is of no use for what needs the owner of the hub, and it is in no file.
+    // It does not permit what needs the owner of the hub, and it is not stored in any file.
     let kept = std::fs::read_to_string(home.root().join("tokens.json")).unwrap();
     assert_eq!(kept.matches("\"id\"").count(), 1, "{kept}");
     let url = hub.url.as_str();
@@ -299,7 +299,7 @@ fn an_issuer_is_reached_safely_or_not_at_all() {
     assert!(said.contains("--jwt-manage"), "{said}");
 }
 
-/// One request, and all that is answered.
+/// Sends one request and returns the whole answer.
 fn http(url: &str, method: &str, path: &str, headers: &[&str], body: &str) -> String {
     use std::io::{Read, Write};
     let host = url.strip_prefix("http://").unwrap();

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::stage::{Home, Hub};
 
-/// A home whose hub has the probe, and a token for those who join another.
+/// Returns a home whose hub has the probe.
 fn lender() -> Home {
     let home = Home::new();
     home.serve_probe().stop();
@@ -63,7 +63,7 @@ fn clips_are_lent_without_being_a_hub() {
         host.until("the clip of the other", || {
             host.run(&["invoke", "probe", "echo", "x"]).code == 0
         });
-        // It is no hub: nobody is told to call it, and the local token goes nowhere.
+        // A joined runtime is not a hub: no client calls it, and the local token is not sent.
         assert_eq!(guest.run(&["hub", "status"]).code, 1);
         assert_eq!(guest.run(&["hub", "serve", "--port", "0"]).code, 1);
         joined.stop();

@@ -1,4 +1,4 @@
-//! The hub through the binary: what people type, what they see, and what is left when something is killed.
+//! The hub through the binary: commands, their output, and the state after a kill.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

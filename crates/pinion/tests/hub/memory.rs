@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::stage::{Home, Hub};
 
-/// What a hub may hold when it has nothing to do: far more than an idle one uses, far less than the streams need.
+/// Bytes that an idle hub may hold: far more than it uses, far less than the streams need.
 const IDLE: u64 = 64 << 20;
 const CONNECTIONS: usize = 4;
 const STREAMS: u32 = 250;
@@ -23,7 +23,7 @@ for line in sys.stdin:
         print(json.dumps({"type": "stream_end", "id": message["id"]}), flush=True)
 "#;
 
-/// The memory of a hub that is not backed by files, in bytes.
+/// Returns the memory of a hub that is not backed by files, in bytes.
 fn resident(hub: &Hub) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", hub.id())).unwrap();
     let line = status
@@ -43,13 +43,13 @@ fn frame(kind: u8, flags: u8, stream: u32, data: &[u8]) -> Vec<u8> {
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), data].concat()
 }
 
-/// A header that is not in any table of HPACK.
+/// Returns a header that is not in any table of HPACK.
 fn header(name: &str, value: &str) -> Vec<u8> {
     let text = |text: &str| [&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
     [vec![0], text(name), text(value)].concat()
 }
 
-/// A connection with calls whose answers the client never lets the hub send.
+/// Opens a connection with calls whose answers the client never lets the hub send.
 fn unread_streams(hub: &Hub, token: &str) -> TcpStream {
     let mut connection = TcpStream::connect(hub.url.strip_prefix("http://").unwrap()).unwrap();
     let no_window = [0, 4, 0, 0, 0, 0];

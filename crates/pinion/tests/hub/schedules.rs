@@ -1,4 +1,4 @@
-//! Calls by the clock, as people type them.
+//! Scheduled calls, through the command line.
 
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ fn a_command_is_called_by_the_clock() {
     );
     hub.stop();
 
-    // What was said is still known to the next one.
+    // The next hub reads the stored schedules.
     let _hub = home.serve();
     let listed = pinix(&["schedule", "list"]).json();
     assert_eq!(listed["schedules"][0]["enabled"], false);

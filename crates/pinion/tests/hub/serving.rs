@@ -1,4 +1,4 @@
-//! The life of a hub: how it begins, who may begin one, how it ends, and what it leaves.
+//! The lifecycle of a hub: its start, the permission to start one, its end, and the files it leaves.
 
 use std::fs;
 
@@ -83,7 +83,7 @@ fn what_a_killed_hub_leaves_does_not_stand_in_the_way() {
     let again = home.serve();
     let status = home.run(&["hub", "status"]).json();
     assert_eq!(status["pid"], again.id());
-    // The number of a process that lives, but is no hub.
+    // The id of a process that runs, but is not a hub.
     drop(again);
     let foreign = json!({"pid": std::process::id(), "port": 1, "hubURL": "http://127.0.0.1:1"});
     home.write(".pinion/hub/pinixd.pid", &foreign.to_string());
@@ -179,7 +179,7 @@ fn tokens_are_listed_without_themselves_and_revoked_while_it_runs() {
     assert!(said.contains("does not accept this token"), "{said}");
     let said = home.run(&["hub", "token", "revoke", id]).failed(1);
     assert!(said.contains("hub token list"), "{said}");
-    // It heeded the signal and went on.
+    // The hub handled the signal and continued.
     home.run(&["clip", "list"]).fine();
 }
 

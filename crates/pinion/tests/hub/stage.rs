@@ -1,4 +1,4 @@
-//! A home with a hub in it, and commands that are typed there.
+//! A home with a hub in it, and the commands that run there.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -11,15 +11,15 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
-/// How long anything may take before it counts as hanging. Not a measure of speed.
+/// Longest duration of any step before it counts as hanging. Not a measure of speed.
 pub const HANG: Duration = Duration::from_secs(60);
 
-/// A home of its own.
+/// A home directory for one test.
 pub struct Home {
     directory: tempfile::TempDir,
 }
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Debug)]
 pub struct Ran {
     pub code: i32,
@@ -28,20 +28,20 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// What it printed, if it went well.
+    /// Returns standard output. Panics if the command failed.
     #[track_caller]
     pub fn fine(self) -> String {
         assert_eq!(self.code, 0, "{self:?}");
         self.stdout
     }
 
-    /// What it printed as JSON, if it went well.
+    /// Returns standard output as JSON. Panics if the command failed.
     #[track_caller]
     pub fn json(self) -> Value {
         serde_json::from_str(&self.fine()).unwrap()
     }
 
-    /// What it said, if it failed as it should.
+    /// Returns standard error. Panics unless the command failed with this code and printed nothing.
     #[track_caller]
     pub fn failed(self, code: i32) -> String {
         assert_eq!(self.code, code, "{self:?}");
@@ -64,7 +64,7 @@ impl Home {
         self.directory.path().join(name)
     }
 
-    /// The directory of the hub.
+    /// Returns the directory of the hub.
     pub fn root(&self) -> PathBuf {
         self.path(".pinion/hub")
     }
@@ -75,7 +75,7 @@ impl Home {
         fs::write(path, content).unwrap();
     }
 
-    /// A clip that shows what it was told, in a directory of this name.
+    /// Writes a clip that shows its input, in a directory of this name.
     pub fn write_probe(&self, name: &str) {
         let input = json!({
             "to": {"type": "integer", "required": true},
@@ -97,7 +97,7 @@ impl Home {
         self.write(&format!("{name}/probe.py"), include_str!("probe.py"));
     }
 
-    /// A command in this home, by one of our names.
+    /// Returns a command in this home, by one of the binary's names.
     pub fn command(&self, program: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new(self.path(program));
         command.args(arguments).current_dir(self.directory.path());
@@ -115,7 +115,7 @@ impl Home {
         finish(self.command(program, arguments))
     }
 
-    /// Runs a command with something on its standard input.
+    /// Runs a command with this standard input.
     pub fn run_fed(&self, program: &str, arguments: &[&str], input: &[u8]) -> Ran {
         let mut command = self.command(program, arguments);
         command
@@ -138,7 +138,7 @@ impl Home {
         Hub::start(command, self.path("serve.err"))
     }
 
-    /// A hub with the probe on it.
+    /// Starts a hub with the probe on it.
     pub fn serve_probe(&self) -> Hub {
         self.write_probe("probe");
         let hub = self.serve();
@@ -146,7 +146,7 @@ impl Home {
         hub
     }
 
-    /// The aliases of the clips that were added.
+    /// Returns the aliases of the clips that were added.
     pub fn names(&self) -> Vec<String> {
         let listed = self.run(&["clip", "list"]).json();
         let names = listed
@@ -159,7 +159,7 @@ impl Home {
             .collect()
     }
 
-    /// Waits until `found` is so.
+    /// Waits until `found` returns true.
     #[track_caller]
     pub fn until(&self, what: &str, mut found: impl FnMut() -> bool) {
         let start = Instant::now();
@@ -186,7 +186,7 @@ fn ran(output: std::process::Output) -> Ran {
     }
 }
 
-/// A hub that is running. Killed when dropped.
+/// A running hub. Killed when dropped.
 pub struct Hub {
     child: Child,
     stderr: PathBuf,
@@ -223,7 +223,7 @@ impl Hub {
         fs::read_to_string(&self.stderr).unwrap()
     }
 
-    /// Waits for its end.
+    /// Waits for the exit and returns its code.
     pub fn end(&mut self) -> i32 {
         let start = Instant::now();
         loop {
@@ -237,7 +237,7 @@ impl Hub {
         }
     }
 
-    /// Ends it in order.
+    /// Stops the hub in an orderly way.
     pub fn stop(&mut self) {
         self.signal(Signal::SIGTERM);
         assert_eq!(self.end(), 0, "{}", self.said());
@@ -251,14 +251,13 @@ impl Drop for Hub {
     }
 }
 
-/// Whether a process is there and not just waiting to be forgotten.
+/// Reports whether a process exists and is not a zombie.
 pub fn is_alive(pid: i64) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat.rsplit(')').next().unwrap_or_default().trim_start();
     !state.is_empty() && !state.starts_with('Z')
 }
 
-/// The mode of a file.
 pub fn mode(path: &Path) -> u32 {
     use std::os::unix::fs::PermissionsExt;
     fs::metadata(path).unwrap().permissions().mode() & 0o777

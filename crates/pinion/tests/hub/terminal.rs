@@ -1,10 +1,10 @@
-//! What a terminal is shown, and what is not.
+//! The output on a terminal, and the text that is not shown there.
 
 use std::process::Command;
 
 use crate::stage::Home;
 
-/// What a command shows on a terminal.
+/// Returns the output of a command on a terminal.
 fn shown(home: &Home, line: &str, variables: &[(&str, &str)]) -> String {
     let mut command = Command::new("script");
     let line = format!("{} {line}", home.path("pinion").display());

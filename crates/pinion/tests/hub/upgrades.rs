@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::stage::Home;
 
-/// Answers with its version and its token; calls itself without end; leaves when told to.
+/// A clip that answers with its version and its token, calls itself without end, and exits on request.
 const CLIP: &str = r#"
 import json, os, sys, threading
 def say(line):
@@ -167,7 +167,7 @@ fn what_clips_say_does_not_reach_the_terminal_as_it_is() {
     let file = home.path("odd/odd.sh");
     std::fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     home.run(&["clip", "add", "./odd"]).fine();
-    // To a program it is said as it is.
+    // A program receives the text unchanged.
     assert_eq!(home.run(&["invoke", "odd", "a"]).fine(), "x\u{1b}[31mred\n");
     let said = home.run(&["invoke", "odd", "b"]).failed(1);
     assert!(said.contains("y\u{fffd}[31mred"), "{said}");

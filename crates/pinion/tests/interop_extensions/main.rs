@@ -1,4 +1,4 @@
-//! The bundled examples of the reference in our binary, and our own examples in the reference. Needs the reference in
+//! The bundled examples of the reference in pinion, and pinion's own examples in the reference. Needs the reference in
 //! `PINION_INTEROP_DIR`; `cargo xtask interop` puts it there.
 
 #![allow(
@@ -34,7 +34,7 @@ fn reference() -> Program {
     Program::from_command([Path::new("node"), script.as_path()])
 }
 
-/// Our binary; any implementation can be put to the same test.
+/// Returns the binary under test; another implementation can be put to the same test.
 fn ours() -> Program {
     match std::env::var("PINION_INTEROP_OURS") {
         Ok(command) => Program::from_command(command.split(' ')),
@@ -42,7 +42,7 @@ fn ours() -> Program {
     }
 }
 
-/// Plays all recordings of the examples in our binary, a few at a time: they mostly wait.
+/// Plays all recordings of the examples in pinion, a few at a time: they mostly wait.
 fn play_examples(suite: &Suite) -> Vec<Outcome> {
     let places = Places::new(Some(package().join("examples/extensions")));
     let program = ours();
@@ -78,7 +78,7 @@ fn is_expected(suite: &Suite, outcome: &Outcome) -> bool {
     outcome.parts() == suite.excused("examples", &outcome.case)
 }
 
-/// What was recorded is what the reference does.
+/// Checks that the reference still behaves as recorded.
 fn reference_agrees(directory: &str) {
     let suite = Suite::open();
     for recording in suite.recordings(directory) {

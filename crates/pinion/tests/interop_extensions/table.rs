@@ -1,5 +1,5 @@
-//! The table of examples in `docs/extensions.md`. With `PINION_WRITE_TABLE` in the environment it is written, otherwise it must
-//! say what was found.
+//! The table of examples in `docs/extensions.md`. With `PINION_WRITE_TABLE` in the environment the test writes it,
+//! otherwise it must agree with the results.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,10 +11,10 @@ use serde_json::Value;
 const BEGIN: &str = "<!-- examples: begin -->";
 const END: &str = "<!-- examples: end -->";
 
-/// Of the examples that can work without a terminal and a network, so many in a hundred must.
+/// Percentage of the examples without a terminal and a network that must work.
 const ENOUGH: usize = 90;
 
-/// Checks or writes the table, and counts.
+/// Checks or writes the table, and checks the percentage.
 pub fn is_as_documented(suite: &Suite, outcomes: &[Outcome]) {
     let known = suite.json("examples.json");
     let bundled = bundled();
@@ -71,7 +71,7 @@ fn verdict(entry: &Value, works: bool) -> String {
     }
 }
 
-/// The examples in the package: files, and directories with an entry.
+/// Returns the examples in the package: files, and directories with an entry.
 fn bundled() -> BTreeSet<String> {
     let directory = super::package().join("examples/extensions");
     let entries = fs::read_dir(directory).unwrap().flatten();

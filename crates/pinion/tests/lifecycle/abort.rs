@@ -1,5 +1,5 @@
-//! Abort settles everything below it, in a stated order, and is answered last. What waits in the queues stays
-//! there for the next prompt.
+//! Abort settles everything below it, in a defined order, and is answered last. Queued messages stay in their queues
+//! for the next prompt.
 
 use pinion_testkit::fault::proc;
 use pinion_testkit::{Exit, ModelServer};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, check_runs, script};
 
-/// Aborts and gives the kinds of the lines from `from` up to the answer.
+/// Aborts and returns the kinds of the lines from `from` up to the answer.
 fn abort(client: &mut Client, from: usize) -> Vec<String> {
     let id = client.send(json!({"type": "abort"}));
     let at = client.wait_answer(&id);
@@ -16,7 +16,7 @@ fn abort(client: &mut Client, from: usize) -> Vec<String> {
     kinds
 }
 
-/// The session is idle, consistent, and takes another prompt.
+/// Checks that the session is idle, consistent, and accepts another prompt.
 fn goes_on(mut client: Client, next: &str) {
     let state = client.data("get_state");
     assert_eq!(state["isStreaming"], false, "{state}");
@@ -315,7 +315,7 @@ fn l5_replacing_the_session_ends_the_run_before_it_is_answered() {
     }
 }
 
-/// A session whose compaction does not end by itself, a prompt that waits for it, and the prompt's id.
+/// Returns a session whose compaction does not end by itself, with a prompt that waits for it, and the prompt's id.
 fn held_prompt() -> (ModelServer, Client, String) {
     let summary = json!({"match": {"no_tools": true}, "sticky": true,
         "steps": [{"text": ["half", {"gate": "never"}]}]});

@@ -1,4 +1,4 @@
-//! Every request is answered exactly once, at once where it can be, whatever is sent in which order.
+//! Every request is answered exactly once, at once where possible, in any order of requests.
 
 use std::collections::HashMap;
 use std::thread;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, Random, answers_by_id, check_runs, script};
 
-/// A random command; some are wrong on purpose.
+/// Returns a random command; some are wrong on purpose.
 fn any_command(random: &mut Random) -> Value {
     let quick = [
         "get_state",
@@ -65,7 +65,7 @@ fn any_command(random: &mut Random) -> Value {
     }
 }
 
-/// Ids of every JSON type, none used twice.
+/// Returns an id of a random JSON type; none is used twice.
 fn any_id(random: &mut Random, number: usize) -> Value {
     match random.below(6) {
         0 => json!(number),
@@ -137,7 +137,7 @@ fn l1_lines_that_are_no_requests_are_answered_too() {
     for line in wrong {
         client.process.send_text(line);
     }
-    // A dialog nobody waits for is the one kind of line that has no answer.
+    // The answer to an unknown dialog is the only kind of line without a response.
     client
         .process
         .send(&json!({"type": "extension_ui_response", "id": "gone", "value": "x"}));

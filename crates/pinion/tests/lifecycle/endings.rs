@@ -1,4 +1,4 @@
-//! Every accepted run ends in exactly one terminal event, whatever fails, and the session goes on after it.
+//! Every accepted run ends in exactly one terminal event, whatever fails, and the session continues after it.
 
 use pinion_testkit::fault::answers::faults;
 use pinion_testkit::fault::limits::{Limit, limited};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, args, check_runs, pinion, script};
 
-/// No second try, and short waits, so that a failure ends the run at once.
+/// Settings without retries and with short waits, so that a failure ends the run at once.
 fn impatient() -> Value {
     json!({"retry": {"enabled": false, "provider": {"maxRetries": 0, "timeoutMs": 400}},
            "timeouts": {"connectMs": 400, "idleMs": 400}})

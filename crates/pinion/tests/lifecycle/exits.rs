@@ -1,5 +1,5 @@
-//! The process ends when its work has, with a code that says how, and never with 0 when it did nothing. Times
-//! are guards against hanging, not measurements.
+//! The process ends when its work has, with a code that shows how, and never with 0 if it did nothing. Times are guards
+//! against hanging, not measurements.
 
 use std::io::{Read, Write};
 use std::process::{Child, Stdio};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, HANG, args, offline_sandbox, pinion, script};
 
-/// Runs with an input and gives exit, standard output and standard error.
+/// Runs with an input and returns exit, standard output and standard error.
 fn run(sandbox: &Sandbox, arguments: &[&str], input: &str) -> (Exit, String, String) {
     let mut command = pinion().command(sandbox, &args(arguments));
     command
@@ -256,7 +256,7 @@ fn l7_a_signal_ends_a_process_whose_last_words_nobody_reads() {
     let mut stdin = child.stdin.take().unwrap();
     writeln!(stdin, "{}", json!({"type": "prompt", "message": prompt})).unwrap();
     drop(stdin);
-    // More than a pipe holds has been said, the input is over, and the output is not read.
+    // More than a pipe holds has been written, the input has ended, and the output is not read.
     let mut stdout = child.stdout.take().unwrap();
     stdout.read_exact(&mut [0; 1000]).unwrap();
     std::thread::sleep(std::time::Duration::from_millis(500));

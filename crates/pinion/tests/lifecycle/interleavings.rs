@@ -1,5 +1,5 @@
-//! Random interleavings of everything that changes what the agent is doing, at random times. Whatever the
-//! order: each command is answered once, each run ends, and the session is idle afterwards.
+//! Random interleavings of all commands that change the agent's activity, at random times. In any order each command is
+//! answered once, each run ends, and the session is idle afterwards.
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, HANG, Random, answers_by_id, check_runs, kind, script};
 
-/// What the model does in a run; each takes a while, so that something can come in between.
+/// Returns a script of the model that takes a while, so that other commands can arrive meanwhile.
 fn anything_slow(random: &mut Random) -> String {
     let pace = random.below(4);
     script(&random.pick(&[
@@ -44,7 +44,7 @@ fn any_change(random: &mut Random, forks: &[String]) -> Value {
     }
 }
 
-/// Plays one game; gives the kinds of lines that came, and for responses whether they were successes.
+/// Plays one game and returns the kinds of lines that came, and for responses whether they were successes.
 fn play(seed: u64) -> HashSet<String> {
     let mut random = Random::new(seed);
     let settings = json!({"retry": {"maxRetries": 2, "baseDelayMs": 30},
@@ -108,7 +108,7 @@ fn play(seed: u64) -> HashSet<String> {
     lines.iter().map(outcome).collect()
 }
 
-/// Waits until the session is idle for good.
+/// Waits until the session stays idle.
 fn settle(client: &mut Client, seed: u64) {
     let end = std::time::Instant::now() + HANG;
     let mut quiet = 0;
@@ -148,7 +148,7 @@ fn l1_l2_any_interleaving_settles() {
     panic!("not everything happened: {seen:?}");
 }
 
-/// What must have happened in some game.
+/// Kinds of lines that must occur in some game.
 const WANTED: [&str; 14] = [
     "prompt:response:true",
     "prompt:response:false",

@@ -1,5 +1,5 @@
-//! Nothing outlives the process, also when it is killed without a word: not a child, nor a child that left
-//! its group, its session or its parent, nor one that threw away its environment.
+//! Nothing outlives the process, even if it is killed with SIGKILL: not a child, nor a child that left its group, its
+//! session or its parent, nor one that cleared its environment.
 
 use std::fs;
 use std::thread;
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::support::{Client, HANG, Random, script};
 
-/// Ways to be missed by a program that only looks at its children.
+/// Ways to escape a program that looks only at its children.
 const ESCAPES: &[&str] = &[
     "sleep 600",
     "sleep 600 & sleep 600 & wait",
@@ -24,7 +24,7 @@ const ESCAPES: &[&str] = &[
     "for i in 1 2 3 4 5 6 7 8 9 10; do setsid sleep 600 & done; sleep 600",
 ];
 
-/// Processes of the sandbox: by the mark in their environment, or by the mark on their command line.
+/// Returns the processes of the sandbox: by the mark in their environment, or by the mark on their command line.
 fn left(marker: &str, time: Duration) -> Vec<String> {
     let end = Instant::now() + time;
     loop {
@@ -48,7 +48,7 @@ fn by_command_line(marker: &str) -> Vec<String> {
         .collect()
 }
 
-/// A time to sleep that nobody else sleeps.
+/// Returns a duration to sleep that no other process uses.
 fn duration_of(marker: &str) -> String {
     let number: u64 = marker
         .bytes()

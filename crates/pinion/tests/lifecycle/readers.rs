@@ -1,4 +1,4 @@
-//! A reader that goes away ends the process: it stops, saves what was said, and takes its children along.
+//! A reader that goes away ends the process: it stops, saves the conversation, and ends its children.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;
@@ -107,7 +107,7 @@ fn l9_a_reader_behind_a_socket_is_missed_as_well() {
         .stdout(OwnedFd::from(theirs))
         .stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
-    // The command holds our copy of its end of the socket.
+    // The command holds the test's copy of its end of the socket.
     drop(command);
     let prompt = script(&json!({"tool": "bash", "args": {"command": "sleep 600"}}));
     let stdin = child.stdin.as_mut().unwrap();

@@ -1,4 +1,4 @@
-//! A provider that goes silent is told from one that is slow: every wait has an end, and the end has a name.
+//! A silent provider is distinguished from a slow one: every wait has a limit, and the error names it.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ fn settings(timeouts: &Value, first_byte: u64) -> Value {
            "retry": {"enabled": false, "provider": {"maxRetries": 0, "timeoutMs": first_byte}}})
 }
 
-/// The error the run ended with.
+/// Returns the error with which the run ended.
 fn error(client: &Client, from: usize) -> String {
     let messages = client.wait_end(from);
     let last = messages.last().unwrap();
@@ -29,7 +29,7 @@ fn stalls(model: &str, at: &Value, settings: &Value) -> (String, Value) {
     let mut client = Client::start(sandbox, &["--mode", "rpc", "--model", model]);
     let from = client.prompt("go");
     let error = error(&client, from);
-    // We hang up as well: nothing waits for the server any more.
+    // pinion closes the connection as well: nothing waits for the server any more.
     assert!(server.wait_until_idle(HANG), "the connection stays open");
     assert!(server.timings()[0].hung_up, "{model} {at}");
     let last = client.wait_end(from).pop().unwrap();

@@ -1,4 +1,5 @@
-//! L5: what a client stops is stopped, wherever it is: never failed, nothing left running, and the next prompt is served.
+//! L5: a cancelled request stops wherever it is: it never fails, nothing is left running, and the next prompt is
+//! served.
 
 use std::time::{Duration, Instant};
 
@@ -180,7 +181,7 @@ fn l5_stopped_twice_is_stopped_once() {
     );
 }
 
-/// A cancel that may come before or after the end of the run.
+/// Sends a cancel that may arrive before or after the end of the run.
 fn stop_late(mut talk: Talk) -> Vec<Value> {
     talk.ask("stop", "cancel");
     assert_eq!(talk.done("stop"), "ok");

@@ -1,4 +1,4 @@
-//! Which model a command asks, and the words of what it cannot do.
+//! The model that a command uses, and the messages of its failures.
 
 use pinion_testkit::{Exit, ModelServer};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::support::pinion;
 
 const ANTHROPIC: &str = "anthropic/";
 
-/// A home in which only Anthropic has a key, and its server is this one.
+/// Returns a home in which only Anthropic has a key, with this server.
 fn anthropic(server: &ModelServer) -> Home {
     let mut home = Home::with_settings(&json!({}));
     home.sandbox.add_agent_files(

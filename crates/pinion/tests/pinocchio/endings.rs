@@ -1,5 +1,5 @@
 //! L2: every run ends in exactly one terminal event and one `done`, whatever the provider or a tool does, and the
-//! conversation goes on after it.
+//! conversation continues after it.
 
 use pinion_testkit::fault::answers::faults;
 use pinion_testkit::fault::limits::{Limit, limited};
@@ -10,7 +10,7 @@ use crate::rules::ENDS;
 use crate::stage::{Home, names, of_request, payloads};
 use crate::support::{pinion, script};
 
-/// No second try, and short waits, so that a failure ends the run at once.
+/// Settings without retries and with short waits, so that a failure ends the run at once.
 fn impatient() -> Value {
     json!({"retry": {"enabled": false, "provider": {"maxRetries": 0, "timeoutMs": 1200}},
            "timeouts": {"connectMs": 1200, "idleMs": 1200}})
@@ -138,7 +138,7 @@ fn l2_an_overload_is_tried_again_and_only_the_last_try_counts() {
         "{told:?}"
     );
     assert_eq!(server.request_count(), 3);
-    // A try that broke in the middle has told something, which is closed before the next begins.
+    // An attempt that broke in the middle has sent frames, which are closed before the next begins.
     let broken =
         json!({"steps": ["ha", {"error": {"type": "overloaded_error", "message": "Overloaded"}}]});
     let server = ModelServer::start(json!({"turns": [broken, {"steps": ["fine"]}]}));

@@ -1,4 +1,4 @@
-//! L6, L7: the process ends after its last frame, with a code that says how; nothing but `--stdin-rpc` waits for standard
+//! L6, L7: the process ends after its last frame, with a code that shows how; only `--stdin-rpc` waits for standard
 //! input. Times are guards against hanging, not measurements.
 
 use std::io::{BufRead, BufReader};

@@ -1,4 +1,4 @@
-//! S1 to S4: frames come whole whatever else writes, and lines are read whatever bytes they are.
+//! S1 to S4: frames arrive whole whatever other processes write, and lines are read whatever bytes they contain.
 
 use pinion_testkit::Exit;
 use pinion_testkit::fault::pipe::write_torn;
@@ -101,7 +101,7 @@ fn s2_requests_may_come_in_pieces_of_any_size() {
     }
 }
 
-/// Lines that are no requests; each must be told as such, once.
+/// Returns lines that are not requests; each must be reported as such, once.
 fn broken() -> Vec<Vec<u8>> {
     let mut lines: Vec<Vec<u8>> = [
         "not json",
@@ -229,7 +229,7 @@ fn s4_random_bytes_never_end_the_process() {
     assert_eq!(talk.process.wait(crate::support::HANG), Some(Exit::Code(0)));
 }
 
-/// A request of exactly so many bytes.
+/// Returns a request of exactly this number of bytes.
 fn request_of(id: &str, bytes: usize) -> Vec<u8> {
     let around = json!({"requestId": id, "sessionId": "s1", "submit": {"prompt": ""}}).to_string();
     let prompt = "x".repeat(bytes - around.len());

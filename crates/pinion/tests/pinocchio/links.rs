@@ -10,7 +10,7 @@ fn pinocchio(home: &Home) -> Program {
     home.program(Program::linked(env!("CARGO_BIN_EXE_pinion"), "pinocchio"))
 }
 
-/// A home with a repository: a command in a group, an alias of it, and a file that is none.
+/// Returns a home with a repository: a command in a group, an alias of it, and a file that is neither.
 fn with_commands() -> Home {
     let home = Home::offline();
     let said = script(&json!({"text": "by its alias"}));
@@ -70,7 +70,7 @@ fn commands_are_run_by_their_words() {
         "{}",
         ran.stderr
     );
-    // What is given counts more than what an alias says.
+    // Arguments override the values of an alias.
     let ran = home.run_as(&link, &["code", "gogo", "--what", &what], b"");
     assert_eq!(ran.stdout, "by its words\n");
     let ran = home.run(&["commands", "run", "code", "go", "--what", &what]);

@@ -1,6 +1,6 @@
-//! The Pinocchio front through the real binary: what is asked on a command line or on standard input, and every frame that
-//! comes back. Every stream is held against the declarations of its messages and against the rules all streams keep.
-//! What is kept in databases has tests of its own (`pinocchio_databases`).
+//! The Pinocchio front through the real binary: requests on a command line or on standard input, and every frame of the
+//! answer. Every stream is checked against the declarations of its messages and against the rules of all streams. The
+//! databases have tests of their own (`pinocchio_databases`).
 
 #![allow(
     clippy::unwrap_used,

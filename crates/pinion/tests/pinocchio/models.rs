@@ -1,4 +1,5 @@
-//! What models really do, over each kind of interface: they think, refuse, break off in the middle of a call, call tools.
+//! Behaviour of real models, over each kind of interface: they think, refuse, break off in the middle of a call, call
+//! tools.
 
 use pinion_testkit::{Exit, ModelServer};
 use serde_json::{Value, json};
@@ -55,7 +56,7 @@ fn thinking_over_completions_is_printed_once_and_on_lines_of_its_own() {
     assert_eq!(ran.stdout, "3×4\n12.\n", "{}", ran.stderr);
 }
 
-/// Calls a command that prints this, and answers.
+/// Returns turns that call a command that prints this, and answer.
 fn printing(text: &str) -> Value {
     let call = json!({"tool": "bash", "args": {"command": format!("printf '{text}'")}, "id": "call_1", "chunk": 5});
     json!({"turns": [{"steps": [call]}, {"steps": ["Done."]}]})
@@ -73,7 +74,7 @@ fn the_result_of_a_tool_is_json() {
             payloads(&told.lines, "ChatToolResultReady")[0]["result"],
             result
         );
-        // The model is told what the tool printed.
+        // The model receives the output of the tool.
         assert_eq!(
             said(&server.requests()[1]).last().unwrap(),
             &format!("tool: {printed}")

@@ -1,14 +1,14 @@
-//! Two streams made comparable: ids by their first occurrence, durations left out, and, where the engine of a recorded
-//! stream says less than ours do, what only ours say taken out.
+//! Makes two streams comparable: ids are numbered by their first occurrence, durations are left out, and events that
+//! the engine of a recorded stream does not send are removed from the other stream.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-/// How ids of providers begin, and what stands for them where they come too late.
+/// Prefixes of provider ids, and of the names that replace ids that arrive too late.
 const PREFIXES: [&str; 6] = ["chatcmpl-", "msg_", "resp_", "call_", "toolu_", "response-"];
 
-/// Writes every id as the number of its first occurrence, and every duration as a word.
+/// Replaces every id by the number of its first occurrence, and every duration by a word.
 pub fn normal(lines: &[Value]) -> Vec<Value> {
     let mut ids = Ids::default();
     let lines = lines.iter().cloned();
@@ -50,7 +50,7 @@ impl Ids {
     }
 }
 
-/// The length of the id `text` begins with, if it begins with one.
+/// Returns the length of the id at the start of `text`, if there is one.
 fn id_length(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let is_uuid = bytes.len() >= 36
@@ -81,22 +81,22 @@ fn each_text(value: &mut Value, change: &mut impl FnMut(&str, &mut String)) {
     walk("", value, change);
 }
 
-/// What the engine of a recorded stream says nothing of.
+/// Events that the engine of a recorded stream does not send.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Silent {
-    /// Its requests to the provider.
+    /// Requests to the provider.
     ProviderCalls,
-    /// Nor the pieces of a text.
+    /// Requests to the provider and the pieces of a text.
     Pieces,
 }
 
-/// Takes out of a stream what an engine says nothing of, and numbers the rest anew. What only such an engine could
-/// have named is left out of both streams: the names of segments, and what their events are correlated with.
+/// Removes the events that such an engine does not send, and numbers the rest anew. Names that only such an engine
+/// could have given are removed from both streams: the names of segments, and the correlations of their events.
 pub fn reduced(lines: &[Value], silent: Silent) -> Vec<Value> {
     let is_silent = |name: &str| {
         name.starts_with("ChatProviderCall") || silent == Silent::Pieces && name.ends_with("Patch")
     };
-    // What an event that is taken out has changed is told with the next one that stays, or the last.
+    // The change of a removed event is reported with the next event that stays, or the last.
     let mut numbers: HashMap<String, u64> = HashMap::new();
     let mut kept = 0_u64;
     let mut taken_out: Vec<String> = Vec::new();
@@ -132,7 +132,7 @@ pub fn reduced(lines: &[Value], silent: Silent) -> Vec<Value> {
         .collect()
 }
 
-/// Takes away what events of segments are correlated with; those of runs keep it.
+/// Removes the correlations of segment events; run events retain theirs.
 fn uncorrelate(line: &mut Value) {
     let remove = |payload: &mut Value| {
         if let Some(members) = payload.as_object_mut() {
@@ -153,13 +153,13 @@ fn uncorrelate(line: &mut Value) {
     }
 }
 
-/// The stream as it is told when every patch has the whole text: what appending patches come to.
+/// Returns the stream as if every patch had the whole text, by summing up appending patches.
 pub fn as_snapshots(lines: &[Value]) -> Vec<Value> {
     let mut texts: HashMap<String, String> = HashMap::new();
     let mut lines = lines.to_vec();
     for line in &mut lines {
         let name = line["uiEvent"]["name"].as_str().unwrap_or_default();
-        // Arguments are told as what is new in both.
+        // Both streams report arguments as increments.
         if !["ChatTextPatch", "ChatReasoningPatch"].contains(&name) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! What is printed for people and scripts, and what options show or send elsewhere.
+//! Output for people and scripts, and options that show it or send it elsewhere.
 
 use pinion_testkit::{Exit, ModelServer, frames};
 use serde_json::{Value, json};
@@ -153,7 +153,7 @@ fn frames_can_be_written_to_a_file_in_every_mode() {
         .enumerate()
     {
         let file = format!("deep/er/{number}.jsonl");
-        // What was in it is gone.
+        // The previous content of the file is overwritten.
         home.write(&file, "old\n");
         let ran = run(
             &home,
@@ -216,7 +216,7 @@ fn words_go_to_standard_error_or_to_a_file() {
     assert_eq!(ran.told().status(), "ok");
     let ran = run(&home, &["--log-level", "error", "--what", &what]);
     assert_eq!(ran.stderr, "");
-    // In text it may be mixed, if somebody wants that.
+    // In text the two may be mixed, if the user requests it.
     let ran = run(&home, &["--log-to-stdout", "--what", &what]);
     assert!(
         ran.stdout.contains(words) && ran.stdout.contains("Hello there."),
@@ -284,7 +284,7 @@ fn help_is_made_from_the_file() {
     );
 }
 
-/// A picture of one point.
+/// An image of one pixel.
 const PICTURE: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 #[test]
@@ -340,7 +340,7 @@ fn only_tools_that_were_named_are_offered() {
             .collect();
         assert_eq!(names, offered);
     }
-    // A call of a tool that is not there is answered, and the model goes on.
+    // A call of an unknown tool is answered, and the model continues.
     let turns = json!({"turns": [{"steps": [{"tool": "bash", "args": {"command": "touch ran"}, "id": "call_1"}]}, {"steps": ["Oh."]}]});
     server.set_scenario(turns);
     let told = home.say("x", &[]);

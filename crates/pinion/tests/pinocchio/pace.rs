@@ -1,4 +1,4 @@
-//! S5 to S7: bytes grow with the answer, frames come at once to a reader that keeps up, and a slow one loses nothing.
+//! S5 to S7: bytes grow with the answer, frames arrive at once at a fast reader, and a slow one loses nothing.
 
 use std::os::fd::AsFd;
 use std::process::{Child, Stdio};
@@ -85,7 +85,7 @@ fn s5_whole_texts_for_a_slow_reader_grow_with_the_answer_and_not_with_its_square
         ],
     );
     let reader = Reader::start(child.stdout.take().unwrap(), Reading::StopAfter(20_000));
-    // The reader stands still until the whole answer is kept.
+    // The reader pauses until the whole answer is stored.
     let kept = || {
         let size = |name: &str| {
             let file = std::fs::metadata(home.sandbox.work().join(name));

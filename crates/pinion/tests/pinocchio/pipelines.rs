@@ -1,5 +1,5 @@
-//! Shell pipelines that scripts of Pinocchio's users are made of, run by a shell with jq against our binary, called by
-//! Pinocchio's name.
+//! Shell pipelines as in scripts of Pinocchio's users, run by a shell with jq against pinion, called by Pinocchio's
+//! name.
 
 use std::process::{Command, Stdio};
 
@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use crate::stage::Home;
 use crate::support::{args, script};
 
-/// What a pipeline printed, and how its last program ended. The shell finds our binary as `pinocchio`.
+/// Runs a pipeline and returns its output and the exit of its last program. The shell finds pinion as `pinocchio`.
 fn shell(home: &Home, pipeline: &str) -> (String, Exit) {
     shell_with(home, "pinocchio", pipeline)
 }
 
-/// The same; the shell finds our binary by this name.
+/// Runs a pipeline in a shell that finds pinion by this name.
 fn shell_with(home: &Home, name: &str, pipeline: &str) -> (String, Exit) {
     let linked = Program::linked(env!("CARGO_BIN_EXE_pinion"), name);
     let link = std::path::PathBuf::from(&linked.command[0]);
@@ -34,7 +34,7 @@ fn shell_with(home: &Home, name: &str, pipeline: &str) -> (String, Exit) {
     (text, Exit::of(output.status))
 }
 
-/// A home in which `my-command.yaml` makes the built-in model say this.
+/// Returns a home in which `my-command.yaml` makes the built-in model answer with this.
 fn saying(what: &Value) -> Home {
     let home = Home::offline();
     let command = json!({"name": "my-command", "short": "Mine", "prompt": script(what)});
@@ -42,7 +42,7 @@ fn saying(what: &Value) -> Home {
     home
 }
 
-/// Values that stand one after the other.
+/// Parses consecutive JSON values.
 fn values(text: &str) -> Vec<Value> {
     let values = serde_json::Deserializer::from_str(text).into_iter();
     values.map(Result::unwrap).collect()
@@ -124,7 +124,7 @@ fn tool_payloads_are_found_by_their_type() {
     let home = saying(
         &json!({"turns": [{"tool": "bash", "args": {"command": "echo hi"}}, {"text": "Done."}]}),
     );
-    // jq complains of frames without a payload and goes on.
+    // jq complains about frames without a payload and continues.
     let (text, _) = shell(
         &home,
         r#"pinocchio run-command ./my-command.yaml --output jsonl --tools bash \

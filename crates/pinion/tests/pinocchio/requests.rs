@@ -1,4 +1,4 @@
-//! What a conversation over standard input remembers, and what waits for what.
+//! The memory of a conversation over standard input, and the order of its requests.
 
 use pinion_testkit::{Exit, ModelServer};
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ fn a_prompt_that_failed_or_was_stopped_is_forgotten() {
     let error = &failed[failed.len() - 2]["error"];
     assert_eq!(error["code"], "run_failed");
     assert_eq!(error.get("terminal"), None, "{error}");
-    // What is shown keeps them: the timeline is what happened.
+    // The timeline still contains them: it shows what happened.
     let last = of_request(&lines, "f");
     let entities = last[last.len() - 2]["snapshot"]["entities"]
         .as_array()

@@ -1,5 +1,5 @@
-//! What holds for every stream of frames, whatever happened: numbers without gaps, each run ended once, each request done
-//! once, and texts that are the sum of their patches.
+//! Rules of every stream of frames: numbers without gaps, each run ended once, each request done once, and texts that
+//! are the sum of their patches.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::support::shorten;
 
-/// How a run can end.
+/// The events that end a run.
 pub const ENDS: [&str; 3] = ["ChatRunFinished", "ChatRunStopped", "ChatRunFailed"];
 
-/// What has been seen of a stream.
+/// The state of a stream so far.
 #[derive(Default)]
 struct Seen {
     ordinal: u64,
@@ -21,7 +21,7 @@ struct Seen {
     open: HashMap<String, String>,
     /// Requests that are done.
     done: HashSet<String>,
-    /// Requests whose id was used again, of which nothing can be said.
+    /// Requests whose id was used again; they are not checked.
     repeated: HashSet<String>,
 }
 
@@ -30,7 +30,7 @@ pub fn check(lines: &[Value]) -> Result<(), String> {
     check_with(lines, &[])
 }
 
-/// The same, for a stream in which these request ids were used more than once.
+/// Checks a stream in which these request ids were used more than once.
 pub fn check_with(lines: &[Value], repeated: &[&str]) -> Result<(), String> {
     let mut seen = Seen {
         repeated: repeated.iter().map(ToString::to_string).collect(),
@@ -124,7 +124,7 @@ impl Seen {
                 let content = payload["content"].as_str().unwrap_or_default();
                 match self.open.remove(&message) {
                     None if !warning => return Err("a segment ends that is not open".to_owned()),
-                    // Parts of a summary are told with blank lines between them, which the last one has not.
+                    // Parts of a summary are reported with blank lines between them; the last part has none.
                     Some(text)
                         if name.starts_with("ChatReasoning") && text.trim_end() == content => {}
                     Some(text) if content != text => {
@@ -146,7 +146,7 @@ fn held(holds: bool, fault: &str) -> Result<(), String> {
     }
 }
 
-/// Lays a patch over a text as a client does.
+/// Applies a patch to a text as a client does.
 fn patch(text: &mut String, payload: &Value) -> Result<(), String> {
     let offset = payload["offset"].as_str().unwrap_or("0");
     if offset != text.len().to_string() {

@@ -1,4 +1,4 @@
-//! L1: whatever is asked in whatever order, every request that can be read is answered with exactly one `done`.
+//! L1: in any order of requests, every request that can be read is answered with exactly one `done`.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::rules;
 use crate::stage::Home;
 use crate::support::{HANG, Random, script};
 
-/// What a request must come to.
+/// The expected result of a request.
 #[derive(Debug, Clone, PartialEq)]
 enum Due {
     /// `done` with one of these, and these codes of errors before it.
@@ -25,7 +25,7 @@ const RUN: Due = Due::Done(
     &["run_failed", "session_busy"],
 );
 
-/// A line, the id it carries, and what it must come to.
+/// Returns a line, the id it carries, and its expected result.
 fn request(random: &mut Random, number: usize) -> (Vec<u8>, String, Due) {
     let id = format!("r{number}");
     let line = |mut value: Value| {
@@ -163,7 +163,7 @@ fn l1_every_request_is_done_exactly_once() {
     }
 }
 
-/// Within a request: events, then the snapshot, then the error, then `done`.
+/// Checks the order within a request: events, then the snapshot, then the error, then `done`.
 fn check_order(lines: &[Value]) {
     let mut stage: HashMap<&str, usize> = HashMap::new();
     for line in lines.iter().skip(1) {

@@ -1,5 +1,5 @@
-//! Where commands run in these tests: a home with command files in it, and the built-in model or a scripted server to
-//! answer.
+//! The environment of commands in these tests: a home with command files in it, and the built-in model or a scripted
+//! server that answers.
 
 use std::fs;
 use std::io::Write;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::rules;
 use crate::support::{HANG, args, offline_sandbox, pinion, shorten};
 
-/// A command that says what it is told, and a command for conversations, as the recorded streams have them.
+/// A command that repeats its argument, and a command for conversations, as the recorded streams have them.
 const SAY: &str = "name: say\nshort: Says what it is told\nflags:\n  - name: what\n    type: string\n    default: hello\nprompt: \"{{ .what }}\"\n";
 const SEED: &str = "name: seed\nshort: Begins a conversation\nprompt: seed\n";
 
@@ -23,14 +23,14 @@ pub struct Home {
 }
 
 impl Home {
-    /// The built-in model answers.
+    /// Creates a home in which the built-in model answers.
     pub fn offline() -> Self {
         let mut home = Self::with_settings(&json!({}));
         home.set("PINOCCHIO_AI_ENGINE", "offline/demo");
         home
     }
 
-    /// No model is configured; settings of the engine are.
+    /// Creates a home without a configured model, with these settings of the engine.
     pub fn with_settings(settings: &Value) -> Self {
         let sandbox = offline_sandbox(settings);
         sandbox.add_files(&json!({"say.yaml": SAY, "seed.yaml": SEED}));
@@ -40,7 +40,7 @@ impl Home {
         }
     }
 
-    /// The built-in model answers as a scenario says, whatever it is asked.
+    /// Creates a home in which the built-in model answers as the scenario describes, whatever the prompt is.
     pub fn playing(scenario: &Value) -> Self {
         let mut home = Self::offline();
         home.sandbox.add_files(&json!({"scenario.json": scenario}));
@@ -49,12 +49,12 @@ impl Home {
         home
     }
 
-    /// A scripted server answers, over the API that a profile names.
+    /// Creates a home in which a scripted server answers, over the API that a profile names.
     pub fn of(server: &ModelServer, api_type: &str) -> Self {
         Self::asking(server, api_type, &json!({}))
     }
 
-    /// The same, with settings of the engine.
+    /// Creates a home with a scripted server and these settings of the engine.
     pub fn asking(server: &ModelServer, api_type: &str, settings: &Value) -> Self {
         let home = Self::with_settings(settings);
         let path = match api_type {
@@ -99,18 +99,18 @@ impl Home {
         self.environment.push((name.to_owned(), value.to_owned()));
     }
 
-    /// The program, with the environment of this home.
+    /// Returns the program, with the environment of this home.
     pub fn program(&self, mut program: Program) -> Program {
         program.environment.extend(self.environment.iter().cloned());
         program
     }
 
-    /// Starts the program; what it prints must be frames.
+    /// Starts the program, which must print frames.
     pub fn start(&self, arguments: &[&str]) -> Frames {
         Frames::start(&self.program(pinion()), &self.sandbox, &args(arguments))
     }
 
-    /// Runs the program to its end, with nothing on standard input.
+    /// Runs the program to its end, with an empty standard input.
     pub fn run(&self, arguments: &[&str]) -> Ran {
         self.run_as(&self.program(pinion()), arguments, b"")
     }
@@ -136,7 +136,7 @@ impl Home {
         }
     }
 
-    /// Runs `say.yaml` once, told as frames.
+    /// Runs `say.yaml` once and returns its frames.
     pub fn say(&self, what: &str, more: &[&str]) -> Told {
         let arguments = [&["run-command", "say.yaml", "--rpc", "--what", what], more].concat();
         self.run(&arguments).told()
@@ -147,7 +147,7 @@ impl Home {
         self.talk_about("seed.yaml", more)
     }
 
-    /// The same, with another command.
+    /// Starts a conversation with another command.
     pub fn talk_about(self, file: &str, more: &[&str]) -> Talk {
         let arguments = [&["run-command", file, "--rpc", "--stdin-rpc"], more].concat();
         Talk {
@@ -157,7 +157,7 @@ impl Home {
     }
 }
 
-/// What a program printed, and how it ended.
+/// The output of a program, and its exit.
 #[derive(Debug)]
 pub struct Ran {
     pub exit: Exit,
@@ -166,7 +166,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// What it printed, as frames.
+    /// Returns the output as frames.
     pub fn told(self) -> Told {
         frames::check(self.stdout.as_bytes());
         let lines: Vec<Value> = lines(&self.stdout);
@@ -179,7 +179,7 @@ impl Ran {
     }
 }
 
-/// Frames of a run that is over.
+/// Frames of a run that has ended.
 #[derive(Debug)]
 pub struct Told {
     pub exit: Exit,
@@ -243,7 +243,7 @@ impl Talk {
         line["uiEvent"]["payload"].clone()
     }
 
-    /// Waits for the end of a request; how it ended.
+    /// Waits for the end of a request and returns its status.
     pub fn done(&self, id: &str) -> String {
         let pattern = json!({"requestId": id, "done": {}});
         let line = self.wait(&pattern);
@@ -262,7 +262,7 @@ impl Talk {
         self.end()
     }
 
-    /// Waits for the end of the process and checks all it said.
+    /// Waits for the end of the process and checks all its frames.
     pub fn end(&mut self) -> Exit {
         let exit = self.process.wait(HANG);
         self.process.drain(HANG);
@@ -283,7 +283,7 @@ impl Talk {
     }
 }
 
-/// The lines of a stream as values.
+/// Returns the lines of a stream as values.
 pub fn lines(stream: &str) -> Vec<Value> {
     stream
         .split_terminator('\n')
@@ -291,26 +291,26 @@ pub fn lines(stream: &str) -> Vec<Value> {
         .collect()
 }
 
-/// The names of the events among these frames.
+/// Returns the names of the events among these frames.
 pub fn names(lines: &[Value]) -> Vec<&str> {
     let names = lines.iter().map(|line| line["uiEvent"]["name"].as_str());
     names.flatten().collect()
 }
 
-/// The payloads of the events of one name.
+/// Returns the payloads of the events of one name.
 pub fn payloads<'a>(lines: &'a [Value], name: &str) -> Vec<&'a Value> {
     let events = lines.iter().map(|line| &line["uiEvent"]);
     let named = events.filter(|event| event["name"] == name);
     named.map(|event| &event["payload"]).collect()
 }
 
-/// The frames of one request.
+/// Returns the frames of one request.
 pub fn of_request(lines: &[Value], id: &str) -> Vec<Value> {
     let lines = lines.iter().filter(|line| line["requestId"] == id);
     lines.cloned().collect()
 }
 
-/// What the model was told, as `role: text`, one entry a message.
+/// Returns the messages of a request to the model, as `role: text`.
 pub fn said(request: &Value) -> Vec<String> {
     let messages = request["body"]["messages"].as_array();
     let text = |content: &Value| match content {

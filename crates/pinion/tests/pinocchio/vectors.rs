@@ -1,4 +1,5 @@
-//! The recorded streams in `tests/pinocchio`, made again by the binary: the same frames in the same order with the same fields.
+//! The recorded streams in `tests/pinocchio`, made again by the binary: the same frames in the same order with the same
+//! fields.
 //!
 //! | recorded | engine there | engine here | compared |
 //! |---|---|---|---|
@@ -6,13 +7,14 @@
 //! | 03 | messages | scripted server | everything |
 //! | 05, 06, 11, 12, 14, 15 | none that answers | built-in, scripted server, or none | everything |
 //! | 02, 08, 09, 13, 18 | one that answers as a whole | chat completions, built-in | all but pieces and provider calls, which such an engine has not |
-//! | 07, 10 | one that tells pieces only | built-in | all but provider calls |
-//! | 16 | one that tells pieces only | built-in | all but provider calls |
+//! | 07, 10 | one that sends pieces only | built-in | all but provider calls |
+//! | 16 | one that sends pieces only | built-in | all but provider calls |
 //!
-//! No model here answers as a whole or without a provider call, so what our streams have more is taken out before they are
-//! compared (`normal::reduced`). An answer begins here before the provider has told its id, so a number stands for that id in
-//! the names of segments, and the call of 03 is named after the run. The crate `pinion-pinocchio` makes those streams to the letter from events. 17 is no
-//! stream but lines for codecs, which `pinion-proto` reads and writes.
+//! No model here answers as a whole or without a provider call, so the additional events of pinion's streams are
+//! removed before they are compared (`normal::reduced`). An answer begins here before the provider has sent its id, so
+//! a number stands for that id in the names of segments, and the call of 03 is named after the run. The crate
+//! `pinion-pinocchio` makes those streams to the letter from events. 17 is not a stream but lines for codecs, which
+//! `pinion-proto` reads and writes.
 
 use pinion_testkit::frames::{self, Frames};
 use pinion_testkit::{Exit, ModelServer};
@@ -40,7 +42,7 @@ fn same(told: &[Value], expected: &[Value]) {
     assert_eq!(told.len(), expected.len(), "{told:#?}");
 }
 
-/// The same for a conversation: frames of different requests may stand in any order to each other, but for the last one.
+/// Compares the frames of a conversation: frames of different requests may be in any order, except the last one.
 fn same_requests(told: &[Value], expected: &[Value]) {
     let (told, expected) = (normal(told), normal(expected));
     let mut ids: Vec<&str> = Vec::new();
@@ -65,7 +67,7 @@ fn same_requests(told: &[Value], expected: &[Value]) {
     assert_eq!(told.last(), expected.last());
 }
 
-/// A text in pieces that are sent one by one, each when the one before has been told.
+/// Returns a text in pieces that are sent one by one, each after the frame of the one before.
 fn pieces(pieces: &[&str], first: usize) -> Value {
     let mut list = Vec::new();
     for (at, piece) in pieces.iter().enumerate() {
@@ -75,7 +77,7 @@ fn pieces(pieces: &[&str], first: usize) -> Value {
     Value::Array(list)
 }
 
-/// Opens gate n when n patches have been told, so that no two of them are merged.
+/// Opens gate n after n patches were printed, so that no two of them are merged.
 fn pace(server: &ModelServer, process: &Frames, patches: usize) {
     for count in 1..=patches {
         let told = process.find(0, count, HANG, |line| {
@@ -89,7 +91,7 @@ fn pace(server: &ModelServer, process: &Frames, patches: usize) {
 
 const APPEND: [&str; 2] = ["--patch-mode", "append"];
 
-/// Runs a prompt once against a scripted server; its frames.
+/// Runs a prompt once against a scripted server and returns its frames.
 fn paced(api_type: &str, prompt: &str, turns: Value, patches: usize, more: &[&str]) -> Vec<Value> {
     let server = ModelServer::start(json!({"turns": turns}));
     let home = Home::of(&server, api_type);
@@ -111,7 +113,7 @@ fn paced(api_type: &str, prompt: &str, turns: Value, patches: usize, more: &[&st
     told
 }
 
-/// Both patch modes against one recorded stream, which has appending patches.
+/// Compares both patch modes with one recorded stream, which has appending patches.
 fn paced_in_both_modes(
     api_type: &str,
     prompt: &str,
@@ -222,7 +224,7 @@ fn v04_a_tool_call() {
     );
 }
 
-/// A text as it stands in a JSON text.
+/// Escapes a text as inside a JSON string.
 fn escaped(text: &str) -> String {
     let quoted = json!(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()
@@ -258,7 +260,7 @@ fn v07_a_failure_in_the_middle() {
     same(&reduced(&told.lines, calls), &reduced(&expected, calls));
 }
 
-/// A conversation whose requests are sent one after the other, each when the one before is done.
+/// Runs a conversation whose requests are sent one after the other, each when the one before is done.
 fn in_turn(mut talk: Talk, name: &str) -> (Vec<Value>, Exit) {
     for request in recorded(name, "stdin").lines() {
         let from = talk.process.line_count();
@@ -272,7 +274,7 @@ fn in_turn(mut talk: Talk, name: &str) -> (Vec<Value>, Exit) {
     (talk.lines(), exit)
 }
 
-/// A server that answers with how many users it heard, as the engine of the recorded conversations does.
+/// Starts a server that answers with the number of user messages, as the engine of the recorded conversations does.
 fn counting(counts: &[usize]) -> ModelServer {
     let turns: Vec<Value> = counts
         .iter()
@@ -281,7 +283,7 @@ fn counting(counts: &[usize]) -> ModelServer {
     ModelServer::start(json!({"turns": turns}))
 }
 
-/// How many messages of users each request had.
+/// Returns the number of user messages in each request.
 fn users(server: &ModelServer) -> Vec<usize> {
     let count = |request: &Value| {
         said(request)
@@ -371,7 +373,7 @@ fn v12_requests_that_are_none() {
     assert_eq!(exit, Exit::Code(0));
     let words = told[1]["error"]["message"].as_str().unwrap().to_owned();
     let mut expected = vector(name);
-    // What a reader of JSON says is its own business.
+    // The words of a JSON parser may differ.
     expected[1]["error"]["message"] = json!(words);
     expected[1]["error"]["detail"] = json!(words);
     same(&told, &expected);

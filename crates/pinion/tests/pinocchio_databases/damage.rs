@@ -1,4 +1,4 @@
-//! Files that are no databases, and disks without room.
+//! Files that are not databases, and disks without room.
 
 use std::fs;
 
@@ -73,7 +73,7 @@ fn d5_a_timeline_that_cannot_grow_is_told_once_and_the_run_goes_on() {
     assert_eq!(status(&frames), "ok");
     assert_eq!(errors(&frames), ["store_failed"]);
     assert_eq!(answers(&frames)[0].len(), 4000 * 60);
-    // What was kept before is there, and the session goes on.
+    // The stored events are still there, and the session continues.
     assert!(home.events("s").len() >= before);
     let (frames, _) = home.say("s", "hello", &[]);
     assert_eq!(status(&frames), "ok");
@@ -105,7 +105,7 @@ fn d5_an_answer_that_cannot_be_kept_is_no_success() {
     assert_eq!(exit, Exit::Code(1));
     assert_eq!(status(&frames), "failed");
     assert_eq!(errors(&frames), ["run_failed"]);
-    // The turn before it is still the one to go on from.
+    // The next run still resumes from the turn before it.
     let (frames, _) = home.say("s", "again", &["--resume"]);
     assert_eq!(status(&frames), "ok");
 }

@@ -1,4 +1,4 @@
-//! `kill -9` at any moment: what was told is kept, and the conversation goes on.
+//! `kill -9` at any moment: everything reported is stored, and the conversation continues.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ fn d4_what_was_told_is_kept_when_the_process_is_killed() {
         assert!(events.len() as u64 >= last, "{} < {last}", events.len());
         kept = events.len() as u64;
     }
-    // The session opens, its numbers go on, and what was growing is shown as far as it came.
+    // The session opens, its numbers continue, and an unfinished answer is shown as far as it came.
     let (frames, exit) = home.say("s", "hello", &[]);
     assert_eq!((status(&frames), exit), ("ok", Exit::Code(0)));
     assert_eq!(ordinals(&frames)[0], kept + 1);

@@ -1,4 +1,4 @@
-//! What a command keeps: turns and timelines in databases, through the real binary.
+//! The stored data of a command: turns and timelines in databases, through the real binary.
 
 #![allow(
     clippy::unwrap_used,
@@ -21,10 +21,10 @@ use serde_json::{Value, json};
 
 use crate::support::{HANG, args, offline_sandbox, pinion};
 
-/// A command that says what it is told.
+/// A command that repeats its argument.
 const SAY: &str = "name: say\nflags:\n  - name: what\n    type: string\n    default: hello\nsystem-prompt: Be brief.\nprompt: \"{{ .what }}\"\n";
 
-/// Where a test keeps its databases.
+/// The directory of a test's databases.
 struct Home {
     sandbox: Sandbox,
 }
@@ -40,7 +40,7 @@ impl Home {
         self.sandbox.work().join(name).display().to_string()
     }
 
-    /// Starts the command in `session`, keeping turns and timeline.
+    /// Starts the command in `session` and stores turns and timeline.
     fn start(&self, session: &str, more: &[&str]) -> Frames {
         Frames::start(&pinion(), &self.sandbox, &self.arguments(session, more))
     }
@@ -64,7 +64,7 @@ impl Home {
         args(&[&kept[..], more].concat())
     }
 
-    /// Says something once, to the end.
+    /// Runs one prompt to its end.
     fn say(&self, session: &str, what: &str, more: &[&str]) -> (Vec<Value>, Exit) {
         let process = self.start(session, &[&["--rpc", "--what", what], more].concat());
         finish(process)
@@ -88,7 +88,7 @@ impl Home {
         .unwrap()
     }
 
-    /// The events of a session, which must be numbered without a gap.
+    /// Returns the events of a session, which must be numbered without a gap.
     fn events(&self, session: &str) -> Vec<TimelineEvent> {
         let events = self.timeline().events(session, 0, 1_000_000).unwrap();
         for (at, event) in events.iter().enumerate() {
@@ -98,7 +98,7 @@ impl Home {
     }
 }
 
-/// Waits for the end; the frames and the exit code.
+/// Waits for the end and returns the frames and the exit.
 fn finish(mut process: Frames) -> (Vec<Value>, Exit) {
     process.close_stdin();
     let exit = process.wait(HANG).expect("it ends");
@@ -110,7 +110,7 @@ fn frames(process: &Frames) -> Vec<Value> {
     process.lines().into_iter().map(|line| line.value).collect()
 }
 
-/// The status of the last frame, which must be `done`.
+/// Returns the status of the last frame, which must be `done`.
 fn status(frames: &[Value]) -> &str {
     let last = frames.last().expect("there are frames");
     last["done"]["status"]
@@ -118,19 +118,19 @@ fn status(frames: &[Value]) -> &str {
         .unwrap_or_else(|| panic!("{last}"))
 }
 
-/// The codes of all error frames.
+/// Returns the codes of all error frames.
 fn errors(frames: &[Value]) -> Vec<&str> {
     let errors = frames.iter().filter_map(|frame| frame.get("error"));
     errors.filter_map(|error| error["code"].as_str()).collect()
 }
 
-/// The numbers of all events.
+/// Returns the numbers of all events.
 fn ordinals(frames: &[Value]) -> Vec<u64> {
     let ordinal = |frame: &Value| frame["uiEvent"]["ordinal"].as_str()?.parse().ok();
     frames.iter().filter_map(ordinal).collect()
 }
 
-/// What was said by the model, in order.
+/// Returns the answers of the model, in order.
 fn answers(frames: &[Value]) -> Vec<String> {
     let finished = |frame: &&Value| frame["uiEvent"]["name"] == "ChatTextSegmentFinished";
     let text = |frame: &Value| {

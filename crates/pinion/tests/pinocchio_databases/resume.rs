@@ -1,4 +1,4 @@
-//! Going on with a conversation: the model is told what the turns say, people are shown what the timeline says.
+//! Continued conversations: the model receives the stored turns, the user sees the stored timeline.
 
 use pinion_testkit::{Exit, Frames, ModelServer};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::support::{HANG, args, pinion};
 
 const PROFILES: &str = "slug: local\nprofiles:\n  default:\n    slug: default\n    inference_settings:\n      api:\n        api_keys: {openai-api-key: test-key}\n        base_urls: {openai-base-url: BASE}\n        allow_http: {openai: true}\n        allow_local_networks: {openai: true}\n      chat: {engine: some-model, api_type: openai}\n";
 
-/// A home whose only model is a scripted server.
+/// Returns a home whose only model is a scripted server.
 fn with_server(scenario: Value) -> (ModelServer, Home) {
     let server = ModelServer::start(scenario);
     let home = Home::new();
@@ -27,7 +27,7 @@ fn turn(text: &str) -> Value {
     json!({"steps": [{"text": text}]})
 }
 
-/// What a request said, as `role: text`.
+/// Returns the messages of a request, as `role: text`.
 fn said(request: &Value) -> Vec<String> {
     let body = request.get("body").unwrap_or(request);
     let messages = body["messages"].as_array().cloned().unwrap_or_default();
@@ -65,7 +65,7 @@ fn a_conversation_is_resumed_from_its_last_final_turn() {
             "user: second"
         ]
     );
-    // Both are shown, and numbers go on.
+    // Both are shown, and the numbers continue.
     assert_eq!(ordinals(&second)[0], ordinals(&first).len() as u64 + 1);
     let kept = home.turns().latest("s", "final").unwrap().unwrap();
     assert_eq!(kept.turn.blocks.len(), 5);
@@ -151,7 +151,7 @@ fn what_a_tool_gave_is_kept_as_json_and_told_as_it_was() {
     let result = |block: &pinion_history::Block| block.payload.get("result").cloned();
     let results: Vec<Value> = kept.turn.blocks.iter().filter_map(result).collect();
     assert_eq!(results, [json!("\"one\\ntwo\"")]);
-    // People are shown what it printed.
+    // The user sees its output.
     let show = ["turns", "show", "--turns-db", &home.path("turns.db")];
     let shown = pinion().command(&home.sandbox, &args(&show)).output();
     let shown = String::from_utf8(shown.unwrap().stdout).unwrap();

@@ -59,7 +59,7 @@ fn d2_two_writers_of_one_session_leave_one_whole_timeline() {
         assert!(told.is_empty() || told == HashSet::from(["store_failed"]));
         refused += told.len();
     }
-    // Whoever came second was told that its events are not kept; nobody's are mixed.
+    // The process that opened the session second reports that its events are not stored; no events are mixed.
     assert!(refused <= 1);
     let events = home.events("s");
     assert!(events.len() > 400);

@@ -1,4 +1,4 @@
-//! What one session does is no business of another.
+//! Sessions of one process do not affect each other.
 
 use pinion_testkit::{Exit, ModelServer, Sandbox, vectors};
 use serde_json::{Value, json};
@@ -113,7 +113,7 @@ fn l11_dialogs_go_to_the_session_that_asked() {
         dialogs.push(several.0.line(at)["id"].clone());
     }
     let choose = |session: &str, dialog: &Value, word: &str| json!({"type": "extension_ui_response", "sessionId": session, "id": dialog, "value": word});
-    // An answer in the wrong session is nobody's.
+    // An answer in the wrong session is ignored.
     let lines = [
         choose(&a, &dialogs[1], "wrong"),
         choose(&b, &dialogs[1], "bee"),

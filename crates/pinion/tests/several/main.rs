@@ -1,5 +1,5 @@
-//! Several sessions in one process: each line goes where it says, each event says where it comes from, and what
-//! one session does is no business of another.
+//! Several sessions in one process: each line reaches the session it names, each event names its session, and sessions
+//! do not affect each other.
 
 #![allow(
     clippy::unwrap_used,
@@ -46,7 +46,7 @@ impl Several {
         self.0.process.ask(command)
     }
 
-    /// Asks for something that must work; its data.
+    /// Sends a command that must succeed and returns its data.
     fn data(&mut self, command: Value) -> Value {
         assert_eq!(Schema::PiSessions.input_complaint(&command), None);
         let answer = self.ask(command);
@@ -55,7 +55,7 @@ impl Several {
         answer["data"].clone()
     }
 
-    /// Asks for something that must not work; why it did not.
+    /// Sends a command that must fail and returns the error.
     fn refusal(&mut self, command: Value) -> String {
         let answer = self.ask(command);
         assert_eq!(answer["success"], false, "{answer}");
@@ -63,7 +63,7 @@ impl Several {
         answer["error"].as_str().unwrap().to_owned()
     }
 
-    /// Opens a session as asked; what the client is to call it.
+    /// Opens a session and returns its id.
     fn open(&mut self, mut command: Value) -> String {
         command["type"] = json!("open_session");
         let data = self.data(command);
@@ -83,13 +83,13 @@ impl Several {
         line["messages"].as_array().cloned().unwrap_or_default()
     }
 
-    /// All lines of a session.
+    /// Returns all lines of a session.
     fn lines_of(&self, session: &str) -> Vec<Value> {
         let lines = self.0.lines().into_iter();
         lines.filter(|line| line["sessionId"] == session).collect()
     }
 
-    /// Checks that the lines of a session are a whole conversation; the number of its runs.
+    /// Checks that the lines of a session are a whole conversation and returns the number of its runs.
     fn runs_of(&self, session: &str) -> usize {
         check_runs(&self.lines_of(session)).unwrap()
     }
@@ -100,7 +100,7 @@ impl Several {
     }
 }
 
-/// The text of the last answer.
+/// Returns the text of the last answer.
 fn last_text(messages: &[Value]) -> &str {
     messages.last().unwrap()["content"][0]["text"]
         .as_str()

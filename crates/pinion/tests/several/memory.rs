@@ -1,11 +1,11 @@
-//! An idle session is small, and there is an end to how many there can be.
+//! An idle session is small, and the number of sessions has a limit.
 
 use serde_json::json;
 
 use super::Several;
 use crate::support::{HANG, offline_sandbox, script};
 
-/// What a process holds, in bytes.
+/// Returns the memory of a process in bytes, with shared pages in proportion.
 fn resident(pid: u32) -> u64 {
     let rollup = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap();
     let line = rollup
@@ -19,12 +19,12 @@ fn resident(pid: u32) -> u64 {
 #[test]
 fn l11_an_idle_session_takes_less_than_200_kilobytes() {
     let sandbox = offline_sandbox(&json!({}));
-    // What the models are told about a project is there once, however many sessions work in it.
+    // The context file of a project is in memory once, however many sessions work in it.
     let told = "Mind the gap between the train and the platform.\n".repeat(2500);
     sandbox.add_files(&json!({"AGENTS.md": told}));
     let mut several = Several::with(sandbox, &[]);
     let pid = several.0.process.id();
-    // What comes with the first sessions is not theirs alone.
+    // The memory that the first sessions allocate is shared by later ones.
     for _ in 0..20 {
         let id = several.open(json!({}));
         let from = several.prompt(&id, &script(&json!([{"text": "hello"}])));

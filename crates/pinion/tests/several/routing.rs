@@ -1,4 +1,4 @@
-//! Lines reach the session they name, and say which one they come from.
+//! Lines reach the session they name, and name the session they come from.
 
 use pinion_testkit::Exit;
 use pinion_testkit::schema::Schema;
@@ -24,7 +24,7 @@ fn l11_two_sessions_talk_at_the_same_time() {
     assert_eq!(last_text(&of_a), "alpha one alpha two");
     assert_eq!(last_text(&of_b), "beta one beta two");
     assert_eq!((several.runs_of(&a), several.runs_of(&b)), (1, 1));
-    // They took turns: the first to begin was not the first to have said everything.
+    // They took turns: the first to begin was not the first to finish.
     let updates: Vec<String> = several
         .0
         .lines()
@@ -117,7 +117,7 @@ fn l11_lines_that_name_no_session_are_refused() {
         0,
         &json!({"type": "response", "command": "parse", "success": false}),
     );
-    // Nobody asked anything, so nobody is answered.
+    // There was no request, so there is no answer.
     several
         .0
         .process

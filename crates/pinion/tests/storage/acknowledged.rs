@@ -1,4 +1,4 @@
-//! What the program said has happened is on disk, also when it is killed the next moment.
+//! Everything that the program reported as done is on disk, even if it is killed the next moment.
 
 use std::collections::HashSet;
 use std::fs;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, HANG, Random, script};
 
-/// Messages told as complete, by their JSON.
+/// Returns the messages that were reported as complete, by their JSON.
 fn told(lines: &[Value]) -> Vec<Value> {
     let ended = lines.iter().filter(|line| line["type"] == "message_end");
     ended.map(|line| line["message"].clone()).collect()

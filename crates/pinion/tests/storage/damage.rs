@@ -1,5 +1,5 @@
-//! Torn ends and damaged middles, through the binary. Every cut of every byte is tested in the session crate; here
-//! is a sample, and that it is told.
+//! Torn ends and damaged middles, through the binary. The session crate tests every cut of every byte; these tests
+//! check a sample, and that the damage is reported.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::support::{Client, HANG, script};
 
 const ARGUMENTS: [&str; 5] = ["--mode", "rpc", "--model", "offline/demo", "--continue"];
 
-/// A session of three exchanges, and its file.
+/// Returns a session of three exchanges, and its file.
 fn recorded() -> (Client, PathBuf, Vec<u8>) {
     let mut client = Client::offline();
     for number in 0..3 {
@@ -34,7 +34,7 @@ fn entries(bytes: &[u8]) -> Vec<Value> {
         .collect()
 }
 
-/// Bytes that were put aside, in whatever file beside the session.
+/// Returns the bytes that were set aside, in any file beside the session.
 fn set_aside(file: &Path) -> Vec<u8> {
     let others = fs::read_dir(file.parent().unwrap())
         .unwrap()
@@ -97,7 +97,7 @@ fn d1_a_torn_tail_is_repaired_before_the_next_append_and_that_is_told() {
             .rposition(|byte| *byte == b'\n')
             .map_or(0, |at| at + 1);
         assert!(after.starts_with(&whole[..complete]), "cut at {cut}");
-        // A cut off piece that was no whole record is kept aside, and its owner is told.
+        // A piece that is not a whole record is set aside, and the user receives a warning.
         let piece = &whole[complete..cut];
         if !piece.is_empty() && serde_json::from_slice::<Value>(piece).is_err() {
             let aside = set_aside(&file);
@@ -142,7 +142,7 @@ fn d1_damage_in_the_middle_is_told_and_the_rest_is_read() {
         told.contains("line") || told.contains("damage") || told.contains("could not be read"),
         "nobody was told: {told}"
     );
-    // What could not be read is still there.
+    // The unreadable bytes are still there.
     assert!(fs::read(&file).unwrap().starts_with(&damaged));
 }
 

@@ -1,4 +1,4 @@
-//! A disk without room: a clear event, a session that goes on in memory, and a file that still opens.
+//! A disk without room: a clear event, a session that continues in memory, and a file that still opens.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::support::{Client, args, check_runs, offline_sandbox, pinion, script};
 
 const ARGUMENTS: [&str; 4] = ["--mode", "rpc", "--model", "offline/demo"];
 
-/// Every line of the session files is a whole record.
+/// Checks that every line of the session files is a whole record.
 fn whole(client: &Client) -> usize {
     let mut count = 0;
     for (name, path) in client.sandbox.session_files() {

@@ -1,4 +1,4 @@
-//! What is on disk: whole after any cut, one writer at a time, never less than what was acknowledged, and never a
+//! The files on disk: whole after any cut, one writer at a time, never less than what was acknowledged, and never a
 //! secret. Test names begin with the number of the promise they show.
 
 #![allow(

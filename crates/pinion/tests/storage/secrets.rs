@@ -1,4 +1,4 @@
-//! Keys stay where they belong: in the headers of requests. Wherever else one could end up, it does not.
+//! Keys are only in the headers of requests, and nowhere else.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, args, pinion};
 
-/// Three keys, each given in another way.
+/// Three keys, each passed in another way.
 const FROM_ENVIRONMENT: &str = "sk-planted-AAAA-0123456789abcdef0123456789";
 const FROM_AUTH_FILE: &str = "sk-planted-BBBB-0123456789abcdef0123456789";
 const FROM_MODELS_FILE: &str = "sk-planted-CCCC-0123456789abcdef0123456789";
@@ -45,7 +45,7 @@ fn sandbox(server: &ModelServer) -> Sandbox {
     sandbox
 }
 
-/// Files below a directory that hold a key, but for those in which the user keeps it.
+/// Collects the files below a directory that contain a key, except those in which the user stores it.
 fn holding(directory: &Path, key: &str, found: &mut Vec<String>) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();
@@ -122,7 +122,7 @@ fn d6_a_key_that_a_tool_prints_is_masked_everywhere() {
             {"steps": ["fine"]},
         ]}));
         let mut client = start(&server, model);
-        // A file of the user's that is there to be read; it is his.
+        // A file of the user's that the agent may read; its content belongs to the user.
         let notes = client.sandbox.work().join("notes.txt");
         fs::write(&notes, format!("remember {key}\n")).unwrap();
         let from = client.prompt("go");
@@ -143,7 +143,7 @@ fn d6_a_key_that_a_tool_prints_is_masked_everywhere() {
             .ask(json!({"type": "export_html", "outputPath": "page.html"}));
         assert_eq!(client.finish(), Exit::Code(0));
         nothing_leaked(&client, &server, model);
-        // The key was used all the same.
+        // The key was used nevertheless.
         assert!(
             server.requests()[0]["headers"].to_string().contains(key),
             "{model}"

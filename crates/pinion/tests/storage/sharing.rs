@@ -1,4 +1,4 @@
-//! Several processes at once: one writer per file, and nothing shared on the way up.
+//! Several processes at once: one writer per file, and no shared state at the start.
 
 use std::fs;
 use std::sync::Barrier;
@@ -49,7 +49,7 @@ fn d2_the_second_process_is_told_who_has_the_session() {
         answer["error"].as_str().unwrap().contains("in use"),
         "{answer}"
     );
-    // The refusal costs nothing: the third goes on with its own session, the first with its.
+    // The refusal has no effect on either session: the third process continues its own, the first continues its own.
     let prompt = script(&json!({"text": "its own"}));
     assert_eq!(
         third.ask(json!({"type": "prompt", "message": prompt}))["success"],
@@ -60,7 +60,7 @@ fn d2_the_second_process_is_told_who_has_the_session() {
     first.wait_end(from);
     let text = fs::read_to_string(&file).unwrap();
     assert!(text.contains("still mine") && !text.contains("its own"));
-    // A copy may be had at any time.
+    // A copy is possible at any time.
     let mut fork = start(&first.sandbox, &["--fork", &file]);
     let messages = fork.ask(json!({"type": "get_messages"}));
     assert!(messages.to_string().contains("still mine"), "{messages}");

@@ -1,4 +1,4 @@
-//! A file system that does not answer blocks the call that needs it, and nothing else.
+//! A file system that does not respond blocks the call that needs it, and nothing else.
 
 use std::fs;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ const ARGUMENTS: [&str; 6] = [
     "read,write,edit,grep,find,ls",
 ];
 
-/// A client with a mount that never answers below its working directory; `None` where mounting is not permitted.
+/// Returns a client with a mount that never responds below its working directory; `None` if mounting is not permitted.
 fn client(arguments: &[&str]) -> Option<(Client, PathBuf, SilentMount)> {
     let sandbox = offline_sandbox(&json!({}));
     let path = sandbox.work().join("mount");
@@ -33,7 +33,7 @@ fn client(arguments: &[&str]) -> Option<(Client, PathBuf, SilentMount)> {
     }
 }
 
-/// The session answers `get_state` and a prompt.
+/// Checks that the session answers `get_state` and a prompt.
 fn answers(client: &mut Client) -> Value {
     let state = client.data("get_state");
     let from = client.prompt(&script(&json!({"text": "still here"})));

@@ -1,4 +1,4 @@
-//! What may be on a line, how long it may be, and who may write one.
+//! Lines of the protocol: their content, their length, and their writers.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -32,7 +32,7 @@ fn s1_what_children_write_to_descriptor_1_does_not_reach_the_protocol() {
     client.finish();
     for line in client.lines() {
         assert!(line.get("__unparsed").is_none(), "a torn record: {line}");
-        // The words themselves appear in the commands; they must not be somebody's output.
+        // The words themselves appear in the commands; they must not be the output of another process.
         assert!(line["type"].is_string(), "{line}");
     }
     assert!(
@@ -169,7 +169,7 @@ fn s3_a_large_prompt_goes_through_to_the_model() {
     assert!(body.contains(&data) && body.contains(text.trim_end()));
 }
 
-/// Bytes that may be anything but a line feed, often nearly a command.
+/// Returns bytes that may be anything but a line feed, often nearly a command.
 fn any_line(random: &mut Random) -> Vec<u8> {
     let seeds: [&[u8]; 14] = [
         br#"{"id":1,"type":"get_state"}"#,
@@ -218,7 +218,7 @@ fn s4_a_bad_line_costs_one_error_and_nothing_else() {
     }
     for _ in 0..1500 {
         let line = any_line(&mut random);
-        // Prompts would start runs; what is wanted here is what lines alone do.
+        // Prompts would start runs; this test is only about lines.
         let text = String::from_utf8_lossy(&line).into_owned();
         if text.contains("prompt") || text.contains("extension_ui_response") {
             continue;

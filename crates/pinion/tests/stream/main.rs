@@ -1,4 +1,4 @@
-//! The stream of lines: whole, in order, in time, and nobody else's. Test names begin with the number of the
+//! The stream of lines: whole, in order, in time, and written by pinion alone. Test names begin with the number of the
 //! promise they show.
 
 #![allow(

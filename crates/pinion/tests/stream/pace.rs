@@ -1,4 +1,4 @@
-//! When lines come and how many: at once for a reader that keeps up, merged for one that does not, and never
+//! Pace and number of lines: sent at once to a reader that is fast enough, merged for one that is not, and never
 //! without the ones that matter.
 
 use std::io::Write;
@@ -16,7 +16,7 @@ use crate::support::{
     Client, HANG, answers_by_id, args, check_runs, offline_sandbox, pinion, script,
 };
 
-/// Starts the program with a pipe of one page, so that a slow reader is felt at once.
+/// Starts the program with a pipe of one page, so that a slow reader has an effect at once.
 fn start_narrow(sandbox: &Sandbox, extra: &[&str]) -> Child {
     let arguments = [&["--mode", "rpc", "--model", "offline/demo"], extra].concat();
     let mut command = pinion().command(sandbox, &args(&arguments));
@@ -42,7 +42,7 @@ fn parse(bytes: &[u8]) -> Vec<Value> {
         .collect()
 }
 
-/// Deltas put together again, as a client does that looks at nothing else.
+/// Joins the deltas, as a client does that looks at nothing else.
 fn assembled(lines: &[Value]) -> String {
     let events = lines.iter().map(|line| &line["assistantMessageEvent"]);
     events
@@ -141,7 +141,7 @@ fn s5_a_tool_that_talks_without_end_is_merged_too() {
 
 #[test]
 fn s6_a_record_can_be_read_before_the_next_event_happens() {
-    // After each piece the model holds its breath until the test has read that piece.
+    // After each piece the model waits until the test has read that piece.
     let pieces: Vec<Value> = (0..20)
         .flat_map(|n| {
             [

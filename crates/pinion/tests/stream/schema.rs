@@ -1,4 +1,4 @@
-//! Every line is as the published schema says.
+//! Every line follows the published schema.
 
 use pinion_testkit::schema::Schema;
 use pinion_testkit::{ModelServer, Sandbox};

@@ -1,5 +1,5 @@
-//! What the whole-program tests share: a client that writes commands and looks at lines, and the rules
-//! that every stream of lines must keep. It starts the real binary and knows nothing of its inside.
+//! Shared parts of the whole-program tests: a client that writes commands and reads lines, and the rules that every
+//! stream of lines must follow. It starts the real binary and does not depend on its code.
 
 #![allow(dead_code, reason = "every test file uses a part of it")]
 #![allow(
@@ -15,25 +15,25 @@ use std::time::Duration;
 use pinion_testkit::{Exit, ModelServer, Process, Program, Sandbox};
 use serde_json::{Value, json};
 
-/// How long anything may take before it counts as hanging. Not a measure of speed.
+/// Longest duration of any step before it counts as hanging. Not a measure of speed.
 pub const HANG: Duration = Duration::from_secs(30);
 
-/// The binary under test.
+/// Returns the binary under test.
 pub fn pinion() -> Program {
     Program::new(env!("CARGO_BIN_EXE_pinion"))
 }
 
-/// Arguments as the runner wants them.
+/// Returns arguments in the form that the runner takes.
 pub fn args(list: &[&str]) -> Vec<String> {
     list.iter().map(ToString::to_string).collect()
 }
 
-/// A prompt that tells the built-in model exactly what to do.
+/// Returns a prompt that scripts the answer of the built-in model.
 pub fn script(script: &Value) -> String {
     format!("offline: {script}")
 }
 
-/// A sandbox in which the built-in model is the only one.
+/// Returns a sandbox in which the built-in model is the only one.
 pub fn offline_sandbox(settings: &Value) -> Sandbox {
     let mut all = json!({"defaultProvider": null, "defaultModel": null});
     for (name, value) in settings.as_object().into_iter().flatten() {
@@ -46,26 +46,24 @@ pub fn offline_sandbox(settings: &Value) -> Sandbox {
 
 /// A client of one process.
 pub struct Client {
-    /// The process.
     pub process: Process,
-    /// Its home.
     pub sandbox: Sandbox,
     asked: usize,
 }
 
 impl Client {
-    /// Talks to the built-in model.
+    /// Starts a client with the built-in model.
     pub fn offline() -> Self {
         Self::offline_with(&json!({}))
     }
 
-    /// Talks to the built-in model, with settings.
+    /// Starts a client with the built-in model and these settings.
     pub fn offline_with(settings: &Value) -> Self {
         let sandbox = offline_sandbox(settings);
         Self::start(sandbox, &["--mode", "rpc", "--model", "offline/demo"])
     }
 
-    /// Talks to a scripted server, with settings.
+    /// Starts a client with a scripted server and these settings.
     pub fn of(server: &ModelServer, settings: &Value) -> Self {
         Self::start(
             Sandbox::with_settings(server.port(), settings),
@@ -79,7 +77,7 @@ impl Client {
         Self::around(process, sandbox)
     }
 
-    /// Talks to a process that was started in some special way.
+    /// Creates a client of a process that was started in some special way.
     pub fn around(process: Process, sandbox: Sandbox) -> Self {
         Self {
             process,
@@ -97,7 +95,7 @@ impl Client {
         Self::start(sandbox, arguments)
     }
 
-    /// Sends a command under a new id, which it gives back.
+    /// Sends a command under a new id and returns the id.
     pub fn send(&mut self, mut command: Value) -> String {
         self.asked += 1;
         let id = format!("c{}", self.asked);
@@ -106,7 +104,7 @@ impl Client {
         id
     }
 
-    /// Sends a prompt; it must be accepted. Gives the position from which its lines come.
+    /// Sends a prompt, which must be accepted, and returns the position from which its lines come.
     pub fn prompt(&mut self, text: &str) -> usize {
         let from = self.process.line_count();
         let answer = self.process.ask(json!({"type": "prompt", "message": text}));
@@ -114,14 +112,14 @@ impl Client {
         from
     }
 
-    /// Asks and gives back the data of a success.
+    /// Sends a command and returns the data of its success.
     pub fn data(&mut self, command: &str) -> Value {
         let answer = self.process.ask(json!({"type": command}));
         assert_eq!(answer["success"], true, "{answer}");
         answer["data"].clone()
     }
 
-    /// Waits for a line that fits and gives its position.
+    /// Waits for a line that fits and returns its position.
     pub fn wait_for(&self, from: usize, pattern: &Value) -> usize {
         let found = self.process.find(from, 1, HANG, |line| {
             pinion_testkit::transcript::fits(pattern, line)
@@ -129,24 +127,24 @@ impl Client {
         found.unwrap_or_else(|| panic!("no line fits {pattern}; {}", self.report(from)))
     }
 
-    /// Waits for the response to an id and gives its position.
+    /// Waits for the response to an id and returns its position.
     pub fn wait_answer(&self, id: &str) -> usize {
         self.wait_for(0, &json!({"type": "response", "id": id}))
     }
 
-    /// Waits for the end of the run that begins after `from`; gives the messages it produced.
+    /// Waits for the end of the run that begins after `from` and returns the messages it produced.
     pub fn wait_end(&self, from: usize) -> Vec<Value> {
         let at = self.wait_for(from, &json!({"type": "agent_end"}));
         let line = self.line(at);
         line["messages"].as_array().cloned().unwrap_or_default()
     }
 
-    /// The line at a position.
+    /// Returns the line at a position.
     pub fn line(&self, at: usize) -> Value {
         self.process.line(at).expect("a line that was read").value
     }
 
-    /// All lines read so far.
+    /// Returns all lines read so far.
     pub fn lines(&self) -> Vec<Value> {
         self.process
             .lines()
@@ -155,7 +153,7 @@ impl Client {
             .collect()
     }
 
-    /// The kinds of the lines from a position on: event types, `command:response` for responses.
+    /// Returns the kinds of the lines from a position on: event types, `command:response` for responses.
     pub fn kinds(&self, from: usize) -> Vec<String> {
         self.lines().iter().skip(from).map(kind).collect()
     }
@@ -168,7 +166,7 @@ impl Client {
         exit.unwrap_or_else(|| panic!("no exit after the input ended; {}", self.report(0)))
     }
 
-    /// The last lines from a position on, cut short, and standard error.
+    /// Returns the last lines from a position on, cut short, and standard error.
     pub fn report(&self, from: usize) -> String {
         let lines = self.lines();
         let tail = lines.iter().skip(from.max(lines.len().saturating_sub(40)));
@@ -181,7 +179,7 @@ impl Client {
     }
 }
 
-/// What kind of line this is.
+/// Returns the kind of a line: its type, with the role for the start and end of a message, or `command:response`.
 pub fn kind(line: &Value) -> String {
     let text = |name: &str| line[name].as_str().unwrap_or("?").to_owned();
     match line["type"].as_str() {
@@ -197,12 +195,12 @@ pub fn kind(line: &Value) -> String {
     }
 }
 
-/// A text short enough for a report.
+/// Shortens a text for a report.
 pub fn shorten(text: &str) -> String {
     text.chars().take(300).collect()
 }
 
-/// How often each id was answered, by the JSON of the id.
+/// Returns the number of answers to each id, by the JSON of the id.
 pub fn answers_by_id(lines: &[Value]) -> HashMap<String, usize> {
     let mut counts = HashMap::new();
     for line in lines.iter().filter(|line| line["type"] == "response") {
@@ -214,8 +212,8 @@ pub fn answers_by_id(lines: &[Value]) -> HashMap<String, usize> {
     counts
 }
 
-/// Checks that runs, turns, messages and tools begin and end in pairs and nest as they should, and that
-/// nothing of a run happens outside one. Gives the number of runs.
+/// Checks that runs, turns, messages and tools begin and end in pairs and nest as they should, and that nothing of a
+/// run happens outside one. Returns the number of runs.
 pub fn check_runs(lines: &[Value]) -> Result<usize, String> {
     let mut runs = 0;
     let mut open: Vec<&str> = Vec::new();
@@ -261,16 +259,14 @@ pub fn check_runs(lines: &[Value]) -> Result<usize, String> {
     }
 }
 
-/// Random numbers that can be had again from their seed.
+/// Random numbers that a seed reproduces.
 pub struct Random(u64);
 
 impl Random {
-    /// Begins at a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
-    /// The next number.
     pub fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -278,12 +274,12 @@ impl Random {
         self.0
     }
 
-    /// A number below `limit`.
+    /// Returns a number below `limit`.
     pub fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit
     }
 
-    /// One of these.
+    /// Returns a random element of the list.
     pub fn pick<T: Clone>(&mut self, list: &[T]) -> T {
         list[self.below(list.len() as u64) as usize].clone()
     }
