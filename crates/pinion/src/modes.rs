@@ -83,7 +83,7 @@ fn coalesce(flags: &Flags) -> Coalesce {
     }
 }
 
-/// Opens the one conversation of a process and puts its session together.
+/// Opens the one conversation of a process and builds its session.
 fn the_engine(
     runtime: &Runtime,
     program: Program,

@@ -102,8 +102,8 @@ pub(super) fn choose_model(
     Ok((Some(model), level))
 }
 
-/// Returns the model that the command line names. Fails if the model is unknown and, under the name `pinion`, also if its
-/// credentials are missing.
+/// Returns the model that the command line names. Fails if the model is unknown and, under the name `pinion`, also if
+/// its credentials are missing.
 fn named_model(
     program: Program,
     flags: &Flags,
