@@ -1,11 +1,11 @@
 //! Turns the bytes of a response body into events, without I/O. The exchange feeds it from a
 //! socket, tests and cassettes from memory. The cuts between pieces of bytes make no difference.
 
+use pinion_http::{Frame, FrameTooLong, SseParser};
 use pinion_message::StopReason;
 
 use crate::answer::Answer;
 use crate::request::{Request, StreamEvent};
-use crate::sse::{Frame, FrameTooLong, SseParser};
 use crate::{anthropic, completions, google, mistral, responses};
 
 /// Decodes the frames of one protocol.

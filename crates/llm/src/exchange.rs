@@ -5,15 +5,15 @@
 use std::time::Duration;
 
 use futures_util::stream;
+use pinion_http::{Client, Response, Url, is_loopback};
 use pinion_message::StopReason;
-use reqwest::{Response, Url};
 use secrecy::ExposeSecret;
 
 use crate::answer::blank;
 use crate::cassette::{Recorder, Recording};
+use crate::connections::Connections;
 use crate::deadlines::{Deadlines, Interruption};
 use crate::decoder::ResponseDecoder;
-use crate::http::{Clients, is_loopback};
 use crate::http_request::HttpRequest;
 use crate::request::{EventStream, Request, StreamEvent};
 use crate::transport::{Cause, Failure, backoff, send, status_failure};
@@ -31,10 +31,10 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// are not masked.
 const MIN_SECRET_LENGTH: usize = 8;
 
-/// The events of `request`, sent through `clients` and recorded by `recorder`.
+/// The events of `request`, sent through `connections` and recorded by `recorder`.
 pub(crate) fn exchange(
     request: Request,
-    clients: Clients,
+    connections: Connections,
     recorder: Option<&Recorder>,
 ) -> EventStream {
     let Some(decoder) = ResponseDecoder::new(&request) else {
@@ -48,7 +48,7 @@ pub(crate) fn exchange(
     let recording = recorder.map(|recorder| recorder.begin(&request));
     let exchange = Box::new(Exchange {
         request,
-        clients,
+        connections,
         decoder,
         recording,
         deadlines,
@@ -62,7 +62,7 @@ pub(crate) fn exchange(
 
 struct Exchange {
     request: Request,
-    clients: Clients,
+    connections: Connections,
     decoder: ResponseDecoder,
     /// Present while the answer is written to a cassette.
     recording: Option<Recording>,
@@ -126,7 +126,7 @@ impl Exchange {
             }
         };
         let connect = self.request.options.timeouts.connect;
-        let client = match self.clients.get(&url, connect).await {
+        let client = match self.connections.clients.get(&url, connect).await {
             Ok(client) => client,
             Err(text) => return self.give_up(text),
         };
@@ -134,7 +134,7 @@ impl Exchange {
         loop {
             let failure = match self.attempt(&client, &outgoing).await {
                 Ok(response) => {
-                    self.clients.unreachable.clear();
+                    self.connections.unreachable.clear();
                     self.report_response(&response).await;
                     return Some(response);
                 }
@@ -143,10 +143,10 @@ impl Exchange {
             };
             match &failure.cause {
                 Some(cause) => self
-                    .clients
+                    .connections
                     .unreachable
                     .add(&url, cause.description.clone()),
-                None => self.clients.unreachable.clear(),
+                None => self.connections.unreachable.clear(),
             }
             // A port of this machine on which no program listens does not open within the second that a retry waits.
             let nothing_listens =
@@ -207,7 +207,7 @@ impl Exchange {
     /// One attempt: a response that succeeds, a failure, or an interruption.
     async fn attempt(
         &self,
-        client: &reqwest::Client,
+        client: &Client,
         outgoing: &HttpRequest,
     ) -> Result<Response, Result<Failure, Interruption>> {
         let wait = self.request.options.timeouts.first_byte;

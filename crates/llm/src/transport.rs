@@ -2,11 +2,10 @@
 //! attempt may help, and the delay before it. Handles statuses and headers, not the messages of an
 //! API.
 
-use std::error::Error;
 use std::time::{Duration, SystemTime};
 
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Response};
+use pinion_http::header::{HeaderMap, HeaderName, HeaderValue};
+use pinion_http::{Client, Response, causes, root_cause};
 use serde_json::{Value, json};
 
 use crate::http_request::HttpRequest;
@@ -71,7 +70,7 @@ fn final_failure(text: String) -> Failure {
     }
 }
 
-fn connection_failure(error: &reqwest::Error) -> Failure {
+fn connection_failure(error: &pinion_http::Error) -> Failure {
     if error.is_builder() || error.is_redirect() {
         return final_failure(format!(
             "The request could not be made: {}.",
@@ -86,7 +85,7 @@ fn connection_failure(error: &reqwest::Error) -> Failure {
         // Names the cause of unresolved names and invalid certificates.
         format!("Connection error. {}", root_cause(error))
     };
-    let kind = |error: &reqwest::Error| {
+    let kind = |error: &pinion_http::Error| {
         let io = causes(error).find_map(|cause| cause.downcast_ref::<std::io::Error>());
         io.map(std::io::Error::kind)
     };
@@ -111,7 +110,7 @@ fn connection_failure(error: &reqwest::Error) -> Failure {
 
 /// Reports whether the connection was refused, reset or closed. The error text adds nothing to
 /// that.
-fn is_plain_disconnect(error: &reqwest::Error) -> bool {
+fn is_plain_disconnect(error: &pinion_http::Error) -> bool {
     if !error.is_connect() {
         return true;
     }
@@ -124,17 +123,6 @@ fn is_plain_disconnect(error: &reqwest::Error) -> bool {
                 ConnectionRefused | ConnectionReset | ConnectionAborted | BrokenPipe
             )
         })
-}
-
-fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |&error| error.source())
-}
-
-/// The innermost error, which is the most specific one.
-pub(crate) fn root_cause(error: &(dyn Error + 'static)) -> String {
-    causes(error)
-        .last()
-        .map_or_else(String::new, ToString::to_string)
 }
 
 /// The failure that an error status means. Reads the body for the text.

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use reqwest::Url;
+use pinion_http::Url;
 
 /// A server that could not be reached, since the last response of any server.
 #[derive(Debug, Clone, PartialEq, Eq)]

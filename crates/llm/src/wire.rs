@@ -3,9 +3,9 @@
 
 use crate::Unreachable;
 use crate::cassette::Recorder;
+use crate::connections::Connections;
 use crate::exchange::exchange;
 use crate::google::Host;
-use crate::http::Clients;
 use crate::http_request::HttpRequest;
 use crate::request::{EventStream, Provider, Request};
 use crate::responses::Flavour;
@@ -28,7 +28,7 @@ pub(crate) const SUPPORTED_APIS: [&str; 7] = [
 /// that needs them. Clones share their connections.
 #[derive(Debug, Clone, Default)]
 pub struct HttpProvider {
-    clients: Clients,
+    connections: Connections,
     recorder: Option<Recorder>,
 }
 
@@ -47,22 +47,22 @@ impl HttpProvider {
 
     /// The server that could not be reached, if the last request failed that way.
     pub fn unreachable(&self) -> Option<Unreachable> {
-        self.clients.unreachable.get()
+        self.connections.unreachable.get()
     }
 
     /// Prepares what requests to `base_url` will need, so that the first need not wait for it.
     ///
     /// For `https` it reads the system's certificates. The request reports failures.
     pub async fn warm_up(&self, base_url: &str, connect_timeout: std::time::Duration) {
-        if let Ok(url) = reqwest::Url::parse(base_url) {
-            let _ = self.clients.get(&url, connect_timeout).await;
+        if let Ok(url) = pinion_http::Url::parse(base_url) {
+            let _ = self.connections.clients.get(&url, connect_timeout).await;
         }
     }
 }
 
 impl Provider for HttpProvider {
     fn stream(&self, request: Request) -> EventStream {
-        exchange(request, self.clients.clone(), self.recorder.as_ref())
+        exchange(request, self.connections.clone(), self.recorder.as_ref())
     }
 }
 

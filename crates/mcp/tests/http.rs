@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use common::fake::Fake;
-use pinion_llm::{FetchRequest, FetchResponse, Fetcher, Frame, SseParser};
+use pinion_http::{FetchRequest, FetchResponse, Fetcher, Frame, SseParser};
 use pinion_mcp::{Admission, Gateway, GatewayScope, HttpServer};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use bytes::Bytes;
-use pinion_llm::{FetchError, FetchRequest, FetchResponse, Fetcher, Redirect};
+use pinion_http::{FetchError, FetchRequest, FetchResponse, Fetcher, Redirect};
 use rquickjs::prelude::{Async, Func};
 use rquickjs::{Array, Ctx, Error, Exception, Object, Result, TypedArray};
 use tokio::sync::Mutex;

@@ -1,6 +1,7 @@
 //! Decodes the event stream of the Messages API. Frames are distinguished by their SSE event name;
 //! blocks are found by the provider's own index, which is valid until the block stops.
 
+use pinion_http::Frame;
 use pinion_jsonl::explain;
 use pinion_message::{Block, StopReason, TextBlock, ThinkingBlock, ToolCall, Usage};
 use serde::Deserialize;
@@ -8,7 +9,6 @@ use serde_json::{Map, Value};
 
 use crate::answer::Answer;
 use crate::decoder::{Decode, Progress};
-use crate::sse::Frame;
 use crate::wire_json::{Count, Text, object, read, stray_error};
 
 /// Shown in place of reasoning the provider withholds.

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use pinion_http::Response;
 use pinion_message::{AssistantMessage, StopReason};
-use reqwest::Response;
 
 use super::file::{CassetteLine, Exchange, header};
 use super::key;

@@ -1,6 +1,7 @@
 //! Decodes the chunk stream of Chat Completions. An answer has one text block and one thinking
 //! block, and any number of tool calls; all blocks end together after the last chunk.
 
+use pinion_http::Frame;
 use pinion_jsonl::explain;
 use pinion_message::{Block, Model, StopReason, TextBlock, ThinkingBlock, Usage};
 use serde::Deserialize;
@@ -9,7 +10,6 @@ use serde_json::Value;
 use crate::answer::Answer;
 use crate::compat;
 use crate::decoder::{Decode, Progress};
-use crate::sse::Frame;
 use crate::transport::provider_error;
 use crate::wire_json::{ArgumentText, Count, Text, is_truthy, list, object, read, stray_error};
 

@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use pinion_http::Frame;
 use pinion_jsonl::explain;
 use pinion_message::{Block, StopReason, TextBlock, ThinkingBlock, Usage, now_millis};
 use serde::Deserialize;
@@ -10,7 +11,6 @@ use serde_json::{Map, Value};
 
 use crate::answer::Answer;
 use crate::decoder::{Decode, Progress};
-use crate::sse::Frame;
 use crate::wire_json::{Count, Flag, Text, is_truthy, list, object, read, stray_error};
 
 #[derive(Default)]

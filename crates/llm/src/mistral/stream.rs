@@ -1,6 +1,7 @@
 //! Decodes Mistral's chunk stream. Content is a string or a list of typed pieces; a change between
 //! text and thinking begins a new block, and tool calls end with the stream.
 
+use pinion_http::Frame;
 use pinion_jsonl::explain;
 use pinion_message::{Block, StopReason, TextBlock, ThinkingBlock, Usage};
 use serde::Deserialize;
@@ -8,7 +9,6 @@ use serde_json::Value;
 
 use crate::answer::Answer;
 use crate::decoder::{Decode, Progress};
-use crate::sse::Frame;
 use crate::tool_ids::mistral_id;
 use crate::transport::provider_error;
 use crate::wire_json::{ArgumentText, Count, Text, is_truthy, list, object, read, stray_error};

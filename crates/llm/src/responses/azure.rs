@@ -31,7 +31,7 @@ pub(super) fn azure_url(request: &Request) -> Result<String, String> {
              the environment, or in \"env\" of the entry \"{provider}\" in auth.json."
         ));
     }
-    let mut base = reqwest::Url::parse(&base)
+    let mut base = pinion_http::Url::parse(&base)
         .map_err(|_| format!("The Azure base URL {base:?} is not a URL. Write it like \"https://NAME.openai.azure.com\"."))?;
     let host = base.host_str().unwrap_or_default();
     let azure = [".openai.azure.com", ".cognitiveservices.azure.com"];

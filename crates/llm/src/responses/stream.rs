@@ -1,6 +1,7 @@
 //! Decodes the event stream of the Responses API. State is stored per output index, because items
 //! may interleave; the item that ends a block overrides what was streamed.
 
+use pinion_http::Frame;
 use pinion_jsonl::explain;
 use pinion_message::{Block, StopReason, TextBlock, ThinkingBlock, Usage};
 use serde::Deserialize;
@@ -8,7 +9,6 @@ use serde_json::{Value, json};
 
 use crate::answer::Answer;
 use crate::decoder::{Decode, Progress};
-use crate::sse::Frame;
 use crate::wire_json::{Count, Text, error_message, is_truthy, object, read, stray_error};
 
 #[derive(Default)]

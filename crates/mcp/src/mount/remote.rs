@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use pinion_llm::{FetchError, FetchRequest, FetchResponse, Fetcher, Frame, Redirect, SseParser};
+use pinion_http::{FetchError, FetchRequest, FetchResponse, Fetcher, Frame, Redirect, SseParser};
 use pinion_status::{Code, Failure};
 use serde::Serialize;
 use serde_json::json;

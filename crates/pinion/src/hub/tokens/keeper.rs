@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use pinion_access::{Grant, LOCAL_TOKEN, Minted, NewToken, TOKENS, TokenId, TokenStore};
 use pinion_connect::{Code, Failure as Refusal};
-use pinion_llm::{FetchRequest, Fetcher, Redirect};
+use pinion_http::{FetchRequest, Fetcher, Redirect};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -122,7 +122,7 @@ fn ask(caller: &Caller, method: &str, path: &str, body: Option<&Value>) -> Resul
         redirect: Redirect::Refuse,
     };
     caller::wait(async {
-        let lost = |error: pinion_llm::FetchError| {
+        let lost = |error: pinion_http::FetchError| {
             let message = format!("no connection to {}: {error}", caller.url());
             caller.explain(Refusal::new(Code::Unavailable, message))
         };

@@ -1,7 +1,5 @@
-//! Plain HTTP for extensions: a request as given, the response as it arrives. Extensions may
-//! connect to any server. Nothing here depends on models or keys.
+//! Plain HTTP for extensions, MCP servers and hubs: a request as given, the response as it arrives, from any server.
 
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,11 +7,11 @@ use reqwest::header::{
     AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue,
     LOCATION, PROXY_AUTHORIZATION,
 };
-use reqwest::redirect::Policy;
-use reqwest::{Client, Method, Response, StatusCode, Url};
+use reqwest::{Method, Response, StatusCode, Url};
 
-use crate::http::{ClientKind, build_with};
-use crate::transport::root_cause;
+use crate::cause::root_cause;
+use crate::client::Redirects;
+use crate::clients::Clients;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(300);
@@ -32,13 +30,18 @@ pub enum Redirect {
     Refuse,
 }
 
+/// A request to send.
 #[derive(Debug, Clone, Default)]
 pub struct FetchRequest {
+    /// The method, such as `GET`.
     pub method: String,
+    /// The absolute address.
     pub url: String,
     /// Names and values, as given.
     pub headers: Vec<(String, String)>,
+    /// The body, if the request has one.
     pub body: Option<Bytes>,
+    /// The handling of redirects.
     pub redirect: Redirect,
 }
 
@@ -55,6 +58,7 @@ pub struct FetchError {
 /// The head of a response, and its body as it arrives.
 #[derive(Debug)]
 pub struct FetchResponse {
+    /// The status code.
     pub status: u16,
     /// The reason phrase beside the status.
     pub status_text: String,
@@ -80,9 +84,18 @@ impl FetchResponse {
 }
 
 /// Sends requests and reuses connections between them.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Fetcher {
-    clients: Arc<Mutex<Vec<(ClientKind, Client)>>>,
+    clients: Clients,
+}
+
+impl Default for Fetcher {
+    fn default() -> Self {
+        // `fetch` follows redirects itself, because each request decides about its own.
+        Self {
+            clients: Clients::new(Redirects::None),
+        }
+    }
 }
 
 impl Fetcher {
@@ -103,7 +116,11 @@ impl Fetcher {
         let mut headers = header_map(&request.headers)?;
         let mut body = request.body;
         for _ in 0..=MAX_REDIRECTS {
-            let client = self.client(&url).await?;
+            let client = self.clients.get(&url, CONNECT_TIMEOUT).await;
+            let client = client.map_err(|message| FetchError {
+                code: "ERR_TLS",
+                message,
+            })?;
             let mut outgoing = client
                 .request(method.clone(), url.clone())
                 .headers(headers.clone());
@@ -148,36 +165,6 @@ impl Fetcher {
             code: "ERR_REDIRECT",
             message: "redirect count exceeded".to_owned(),
         })
-    }
-
-    async fn client(&self, url: &Url) -> Result<Client, FetchError> {
-        let kind = ClientKind::of(url);
-        let known = {
-            let clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-            clients
-                .iter()
-                .find(|(known, _)| *known == kind)
-                .map(|(_, client)| client.clone())
-        };
-        if let Some(client) = known {
-            return Ok(client);
-        }
-        let built =
-            tokio::task::spawn_blocking(move || build_with(kind, CONNECT_TIMEOUT, Policy::none()))
-                .await;
-        let client = match built {
-            Ok(Ok(client)) => client,
-            Ok(Err(message)) => {
-                return Err(FetchError {
-                    code: "ERR_TLS",
-                    message,
-                });
-            }
-            Err(error) => return Err(invalid(&error.to_string())),
-        };
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        clients.push((kind, client.clone()));
-        Ok(client)
     }
 }
 
