@@ -12,12 +12,12 @@ use std::time::Duration;
 
 use pinion_access::{KeySet, SignedToken, TokenStore, TrustedIssuer};
 use pinion_clip::logs::{ClipLog, Level, Origin};
+use pinion_http::{Url, is_loopback};
 use pinion_status::{Code, Failure};
-use reqwest::Url;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::time::Instant;
 
-use self::fetch::{KeySource, is_loopback};
+use self::fetch::KeySource;
 
 /// The shortest time between two fetches that are caused by tokens with unknown keys, so that forged tokens cannot
 /// cause many requests.

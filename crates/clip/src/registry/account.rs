@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use reqwest::Url;
+use pinion_http::Url;
 use serde_json::{Value, json};
 
 use super::client::Client;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use reqwest::Url;
+use pinion_http::Url;
 
 use crate::{ClipError, Code};
 

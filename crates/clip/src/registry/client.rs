@@ -2,14 +2,14 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::sync::Once;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::StreamExt;
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
-use reqwest::redirect::Policy;
-use reqwest::{ClientBuilder, Method, RequestBuilder, Response, StatusCode, Url};
+use pinion_http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use pinion_http::{
+    BodyError, ClientOptions, Method, Redirects, RequestBuilder, Response, StatusCode, Trust, Url,
+    is_loopback, root_cause,
+};
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
@@ -25,7 +25,6 @@ const DOCUMENT_TIMEOUT: Duration = Duration::from_secs(30);
 const ARCHIVE_TIMEOUT: Duration = Duration::from_secs(900);
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_DOCUMENT: usize = 16 * 1024 * 1024;
-const MAX_REDIRECTS: usize = 5;
 /// Characters of a registry's error message that are shown.
 const SHOWN_CHARACTERS: usize = 500;
 
@@ -35,7 +34,7 @@ pub(super) struct Client {
     /// The address of the registry; `None` for a directory, which is read without HTTP.
     base: Option<Url>,
     token: Option<Token>,
-    made: OnceCell<reqwest::Client>,
+    made: OnceCell<pinion_http::Client>,
 }
 
 impl Client {
@@ -57,12 +56,10 @@ impl Client {
             .made
             .get_or_try_init(|| async move {
                 // Reading the system's certificates blocks for a while.
-                let built = tokio::task::spawn_blocking(move || build(is_local)).await;
+                let options = client_options(is_local);
+                let built = tokio::task::spawn_blocking(move || pinion_http::build(&options)).await;
                 let built = built.map_err(|error| error.to_string()).flatten();
-                built.map_err(|error| {
-                    let message = format!("HTTP could not be set up: {error}");
-                    ClipError::new(Code::Internal, message)
-                })
+                built.map_err(|error| ClipError::new(Code::Internal, error))
             })
             .await?;
         let request = client.request(method, url.clone());
@@ -122,15 +119,15 @@ impl Client {
     ) -> Result<(), ClipError> {
         let request = self.request(Method::GET, url).await?;
         let fetched = async {
-            let response = answered(request, url).await?;
+            let mut response = answered(request, url).await?;
             let mut file = pinion_files::create_or_empty(place, 0o600)
                 .map_err(|error| ClipError::io(place.display(), &error))?;
-            let mut parts = response.bytes_stream();
             let mut length = 0;
-            while let Some(part) =
-                within(STALL_TIMEOUT, url, async { Ok(parts.next().await) }).await?
-            {
-                let part = part.map_err(|error| unreachable(url, &error))?;
+            loop {
+                let part = within(STALL_TIMEOUT, url, async { Ok(response.chunk().await) }).await?;
+                let Some(part) = part.map_err(|error| unreachable(url, &error))? else {
+                    break;
+                };
                 length += part.len() as u64;
                 if length > MAX_ARCHIVE {
                     let message = format!("{url} is larger than 256 MiB");
@@ -201,17 +198,14 @@ async fn answered(request: RequestBuilder, url: &Url) -> Result<Response, ClipEr
 
 /// Reads a body up to [`MAX_DOCUMENT`] bytes.
 async fn whole(response: Response, url: &Url) -> Result<Vec<u8>, ClipError> {
-    let mut parts = response.bytes_stream();
-    let mut body = Vec::new();
-    while let Some(part) = parts.next().await {
-        let part = part.map_err(|error| unreachable(url, &error))?;
-        if body.len() + part.len() > MAX_DOCUMENT {
+    let body = pinion_http::read_body(response, MAX_DOCUMENT).await;
+    body.map_err(|error| match error {
+        BodyError::Broken(error) => unreachable(url, &error),
+        BodyError::TooLong => {
             let message = format!("{url} is longer than 16 MiB");
-            return Err(ClipError::new(Code::ResourceExhausted, message));
+            ClipError::new(Code::ResourceExhausted, message)
         }
-        body.extend_from_slice(&part);
-    }
-    Ok(body)
+    })
 }
 
 fn refusal(url: &Url, status: StatusCode, body: &[u8]) -> ClipError {
@@ -239,62 +233,26 @@ fn refusal(url: &Url, status: StatusCode, body: &[u8]) -> ClipError {
     ClipError::new(code, format!("{url} answered {status}{colon}{reported}"))
 }
 
-fn unreachable(url: &Url, error: &reqwest::Error) -> ClipError {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
+fn unreachable(url: &Url, error: &pinion_http::Error) -> ClipError {
+    let cause = root_cause(error);
     ClipError::new(Code::Unavailable, format!("{url} cannot be read: {cause}"))
 }
 
-fn build(is_local: bool) -> Result<reqwest::Client, String> {
-    install_crypto();
-    let builder = ClientBuilder::new()
-        .user_agent(concat!("pinion/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(CONNECT_TIMEOUT)
-        .redirect(safe_redirects())
-        .referer(false)
-        // Archives must be verified and unpacked as they were sent.
-        .no_gzip();
-    // Connections to this machine need neither certificates nor a proxy.
-    let builder = if is_local {
-        builder.tls_certs_only([]).no_proxy()
-    } else {
-        builder
-    };
-    builder.build().map_err(|error| error.to_string())
-}
-
-/// Installs the process-wide crypto provider. An error means that one is installed already, and all parts of pinion use
-/// the same.
-fn install_crypto() {
-    static INSTALL: Once = Once::new();
-    INSTALL.call_once(|| {
-        let _ = rustls::crypto::ring::default_provider().install_default();
-    });
-}
-
-/// Follows redirects to HTTPS, and from HTTP to HTTP. Never follows one from HTTPS to HTTP or to another scheme. The
-/// token is not sent to other hosts.
-fn safe_redirects() -> Policy {
-    Policy::custom(|attempt| {
-        let from = attempt.previous().last().map(Url::scheme);
-        let to = attempt.url().scheme();
-        let is_safe = to == "https" || to == "http" && from == Some("http");
-        if is_safe && attempt.previous().len() <= MAX_REDIRECTS {
-            attempt.follow()
+fn client_options(is_local: bool) -> ClientOptions {
+    ClientOptions {
+        // Connections to this machine need neither certificates nor a proxy.
+        trust: if is_local {
+            Trust::Nothing
         } else {
-            attempt.stop()
-        }
-    })
-}
-
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost"
-        || host
-            .parse::<std::net::IpAddr>()
-            .is_ok_and(|ip| ip.is_loopback())
+            Trust::System
+        },
+        proxies: !is_local,
+        // The token is not sent to other hosts.
+        redirects: Redirects::NoDowngrade,
+        // Archives must be verified and unpacked as they were sent.
+        gzip: false,
+        ..ClientOptions::new(CONNECT_TIMEOUT)
+    }
 }
 
 #[cfg(test)]

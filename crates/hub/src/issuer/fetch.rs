@@ -1,13 +1,10 @@
 //! Finding and fetching an issuer's keys: over safe connections, from the addresses that the issuer itself names, and
 //! with limits on time and size.
 
-use std::net::IpAddr;
-use std::sync::Once;
 use std::time::Duration;
 
-use futures_util::StreamExt;
 use pinion_access::KeySet;
-use reqwest::{Client, ClientBuilder, Url, redirect};
+use pinion_http::{BodyError, Client, ClientOptions, Url, is_loopback, root_cause};
 use serde::Deserialize;
 
 /// The longest duration of a fetch in all, since a caller waits for it.
@@ -103,43 +100,23 @@ impl KeySource {
             return Ok(client.clone());
         }
         let is_local = self.issuer.scheme() == "http";
+        let options = ClientOptions {
+            // Addresses on this machine are not reached through a proxy.
+            proxies: !is_local,
+            ..ClientOptions::new(CONNECT_TIMEOUT)
+        };
         // Loading the system's certificates blocks for a while.
-        let built = tokio::task::spawn_blocking(move || build(is_local)).await;
+        let built = tokio::task::spawn_blocking(move || pinion_http::build(&options)).await;
         let client = built.map_err(|error| error.to_string()).flatten()?;
         self.client = Some(client.clone());
         Ok(client)
     }
 }
 
-fn build(is_local: bool) -> Result<Client, String> {
-    static INSTALL: Once = Once::new();
-    // A process has one crypto provider. The first installation wins, and all parts of pinion install the same.
-    INSTALL.call_once(|| {
-        let _ = rustls::crypto::ring::default_provider().install_default();
-    });
-    let builder = ClientBuilder::new()
-        .user_agent(concat!("pinion/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(CONNECT_TIMEOUT)
-        .redirect(redirect::Policy::none())
-        .referer(false);
-    // Addresses on this machine are not reached through a proxy.
-    let builder = if is_local {
-        builder.no_proxy()
-    } else {
-        builder
-    };
-    builder.build().map_err(|error| error.to_string())
-}
-
 /// Fetches a document; `None` if the server has none there.
 async fn get(client: &Client, url: &Url) -> Result<Option<Vec<u8>>, String> {
-    let unreachable = |error: reqwest::Error| {
-        let mut cause: &dyn std::error::Error = &error;
-        while let Some(deeper) = cause.source() {
-            cause = deeper;
-        }
-        format!("{url} cannot be read: {cause}")
-    };
+    let unreachable =
+        |error: pinion_http::Error| format!("{url} cannot be read: {}", root_cause(&error));
     let response = client.get(url.clone()).send().await.map_err(unreachable)?;
     let status = response.status();
     if status.is_server_error() {
@@ -148,24 +125,9 @@ async fn get(client: &Client, url: &Url) -> Result<Option<Vec<u8>>, String> {
     if !status.is_success() {
         return Ok(None);
     }
-    let mut parts = response.bytes_stream();
-    let mut body = Vec::new();
-    while let Some(part) = parts.next().await {
-        let part = part.map_err(unreachable)?;
-        if body.len() + part.len() > MAX_DOCUMENT_BYTES {
-            return Err(format!(
-                "{url} is longer than {} KiB",
-                MAX_DOCUMENT_BYTES / 1024
-            ));
-        }
-        body.extend_from_slice(&part);
-    }
-    Ok(Some(body))
-}
-
-/// Reports whether an address is on this machine.
-pub(super) fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    let is_address = |host: &str| host.parse::<IpAddr>().is_ok_and(|it| it.is_loopback());
-    host == "localhost" || is_address(host)
+    let body = pinion_http::read_body(response, MAX_DOCUMENT_BYTES).await;
+    body.map(Some).map_err(|error| match error {
+        BodyError::Broken(error) => unreachable(error),
+        BodyError::TooLong => format!("{url} is longer than {} KiB", MAX_DOCUMENT_BYTES / 1024),
+    })
 }
