@@ -6,6 +6,7 @@
 
 mod deadlines;
 mod shutdown;
+mod stage;
 mod timed_out_calls;
 
 use std::collections::{HashMap, VecDeque};
@@ -23,11 +24,11 @@ use crate::cross_calls::CrossCalls;
 use crate::limits::Limits;
 use crate::logs::ClipLog;
 use crate::manifest::{Identity, Manifest};
-use crate::process::outbox::Outbox;
 use crate::{ClipError, Code};
-use timed_out_calls::TimedOutCalls;
 
 pub(crate) use shutdown::{Crashes, ProcessEnd};
+use stage::ClipProcess;
+pub(crate) use stage::{FatalError, ProcessStage, Shutdown, Start};
 
 #[derive(Debug)]
 pub(crate) struct SharedClip {
@@ -46,67 +47,21 @@ pub(crate) struct SharedClip {
     pub(crate) over: Notify,
     /// The reader waits for a caller to read.
     pub(crate) paused: AtomicBool,
-    state: Mutex<ProcessState>,
+    state: Mutex<SharedState>,
     last_id: AtomicU64,
 }
 
-/// The stage of a process between its start and its exit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ProcessStage {
-    /// No process runs.
-    Asleep,
-    /// The process has printed nothing yet and must not be written to.
-    Starting,
-    /// The process accepts calls.
-    Ready,
-    /// The process accepts no more calls.
-    ShuttingDown,
-}
-
-/// A request to end a process, in increasing strength.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Shutdown {
-    None,
-    /// Stdin is closed; the process may finish its calls.
-    Graceful,
-    Immediate,
-}
-
-/// An error that requires the process to be ended.
-#[derive(Debug, Clone)]
-pub(crate) struct FatalError {
-    pub(crate) error: ClipError,
-    pub(crate) shutdown: Shutdown,
-}
-
 #[derive(Debug)]
-pub(crate) struct ProcessState {
+pub(crate) struct SharedState {
     pub(crate) stage: ProcessStage,
     pub(crate) waiting: VecDeque<Arc<ClipCall>>,
     pub(crate) pending: HashMap<Box<str>, Arc<ClipCall>>,
-    timed_out_calls: TimedOutCalls,
-    /// The last time the process sent something for a pending call, or sent a request.
-    pub(crate) progress: Instant,
-    pub(crate) outbox: Option<Arc<Outbox>>,
-    /// The process has exited; its output may still be read.
-    pub(crate) exited: bool,
     pub(crate) detected_dialect: Option<DetectedDialect>,
-    /// The process has printed a line that was understood.
-    pub(crate) first_line_read: bool,
-    /// The process has been ready for calls.
-    pub(crate) was_ready: bool,
-    pub(crate) registered: bool,
-    /// The process has closed its stdin.
-    pub(crate) stdin_closed: bool,
     pub(crate) crashes: Crashes,
     /// The manifest that the clip registered. It stays when the process has exited.
-    pub(crate) running: Option<Manifest>,
-    pub(crate) fatal: Option<FatalError>,
-    pub(crate) shutdown_requested: Shutdown,
-    /// The reason why the clip accepts no more calls.
-    pub(crate) retired: Option<ClipError>,
-    /// A task supervises the process.
-    supervised: bool,
+    running: Option<Manifest>,
+    /// Set once the clip accepts no more calls.
+    retired: Option<Retired>,
     /// Receivers that wait for the process to be ready.
     pub(crate) probes: Vec<oneshot::Sender<Result<(), ClipError>>>,
     /// The next deadline that the supervisor will wake up for.
@@ -115,8 +70,15 @@ pub(crate) struct ProcessState {
     pub(crate) requests: usize,
     pub(crate) request_bytes: usize,
     pub(crate) idle_since: Instant,
-    /// The process must end once it has no work, because its files or environment have changed.
-    pub(crate) stale: bool,
+}
+
+/// The end of a clip that accepts no more calls.
+#[derive(Debug)]
+struct Retired {
+    /// The error of calls that arrive later.
+    error: ClipError,
+    /// The request to end a process that is still running or being started.
+    shutdown: Shutdown,
 }
 
 /// The end of an answer.
@@ -133,31 +95,19 @@ impl SharedClip {
         cross_calls: Arc<dyn CrossCalls>,
     ) -> Arc<Self> {
         let limits = Arc::new(config.limits.clone());
-        let state = ProcessState {
-            stage: ProcessStage::Asleep,
+        let state = SharedState {
+            stage: ProcessStage::default(),
             waiting: VecDeque::new(),
             pending: HashMap::new(),
-            timed_out_calls: TimedOutCalls::default(),
-            progress: Instant::now(),
-            outbox: None,
-            exited: false,
             detected_dialect: config.detected_dialect,
-            first_line_read: false,
-            was_ready: false,
-            registered: false,
-            stdin_closed: false,
             crashes: Crashes::default(),
             running: config.manifest.clone(),
-            fatal: None,
-            shutdown_requested: Shutdown::None,
             retired: None,
-            supervised: false,
             probes: Vec::new(),
             armed: None,
             requests: 0,
             request_bytes: 0,
             idle_since: Instant::now(),
-            stale: false,
         };
         let manifest = assemble(&config, state.running.as_ref());
         let (snapshot, _) = watch::channel(Snapshot {
@@ -180,7 +130,7 @@ impl SharedClip {
         })
     }
 
-    pub(crate) fn state(&self) -> MutexGuard<'_, ProcessState> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, SharedState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -215,8 +165,8 @@ impl SharedClip {
     /// Accepts a call. If it returns [`Start::Needed`], the caller must start a supervisor.
     pub(crate) fn submit(&self, call: Arc<ClipCall>) -> Result<Start, ClipError> {
         let mut state = self.state();
-        if let Some(why) = &state.retired {
-            return Err(why.clone());
+        if let Some(retired) = &state.retired {
+            return Err(retired.error.clone());
         }
         if state.waiting.len() >= self.limits.waiting {
             let message = format!(
@@ -231,8 +181,8 @@ impl SharedClip {
             .is_some_and(|deadline| state.armed.is_none_or(|armed| deadline < armed));
         state.waiting.push_back(call);
         self.pump(&mut state);
-        let start = state.begin();
-        let starting = state.stage != ProcessStage::Ready;
+        let start = state.stage.supervise();
+        let starting = !state.stage.is_ready();
         drop(state);
         if earlier || starting {
             self.work.notify_one();
@@ -247,30 +197,27 @@ impl SharedClip {
     ) -> Result<(oneshot::Receiver<Result<(), ClipError>>, Start), ClipError> {
         let (sender, receiver) = oneshot::channel();
         let mut state = self.state();
-        if let Some(why) = &state.retired {
-            return Err(why.clone());
+        if let Some(retired) = &state.retired {
+            return Err(retired.error.clone());
         }
-        if state.stage == ProcessStage::Ready {
+        if state.stage.is_ready() {
             let _ = sender.send(Ok(()));
             return Ok((receiver, Start::NotNeeded));
         }
         state.probes.push(sender);
-        let start = state.begin();
+        let start = state.stage.supervise();
         drop(state);
         self.work.notify_one();
         Ok((receiver, start))
     }
 
     /// Hands waiting calls to the process as long as it can accept them.
-    pub(crate) fn pump(&self, state: &mut ProcessState) {
-        let Some(outbox) = state.outbox.clone() else {
+    pub(crate) fn pump(&self, state: &mut SharedState) {
+        let Some(process) = state.stage.accepting() else {
             return;
         };
-        while state.stage == ProcessStage::Ready
-            && !state.exited
-            && state.pending.len() < self.limits.pending
-            && outbox.bytes() < self.limits.outgoing
-        {
+        let outbox = process.outbox.clone();
+        while state.pending.len() < self.limits.pending && outbox.bytes() < self.limits.outgoing {
             let Some(call) = state.waiting.pop_front() else {
                 return;
             };
@@ -304,7 +251,7 @@ impl SharedClip {
     pub(crate) fn chunk(&self, id: &str, chunk: Bytes) -> Option<(Arc<ClipCall>, Bytes)> {
         let mut state = self.state();
         let call = state.pending.get(id).cloned()?;
-        state.progress = Instant::now();
+        state.progressed();
         let is_alone = state.is_alone(&call);
         drop(state);
         match call.push(chunk, is_alone) {
@@ -322,10 +269,12 @@ impl SharedClip {
     pub(crate) fn ended(&self, id: &str, ending: CallOutcome) {
         let mut state = self.state();
         let Some(call) = state.pending.remove(id) else {
-            state.timed_out_calls.answered(id);
+            if let Some(process) = state.stage.process_mut() {
+                process.timed_out_calls.answered(id);
+            }
             return;
         };
-        state.progress = Instant::now();
+        state.progressed();
         match ending {
             CallOutcome::Result(Some(output)) => call.push_last(output),
             CallOutcome::Result(None) => call.finish(Ok(())),
@@ -338,35 +287,31 @@ impl SharedClip {
         self.pump(&mut state);
         if state.pending.is_empty() {
             state.idle_since = Instant::now();
-            if state.stale {
+            if state.is_stale() {
                 self.work.notify_one();
             }
         }
     }
 }
 
-/// The need for a task that supervises the process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use]
-pub(crate) enum Start {
-    Needed,
-    NotNeeded,
-}
-
-impl ProcessState {
-    fn begin(&mut self) -> Start {
-        if std::mem::replace(&mut self.supervised, true) {
-            Start::NotNeeded
-        } else {
-            Start::Needed
+impl SharedState {
+    /// Notes that the process did something, so that it does not count as hung.
+    fn progressed(&mut self) {
+        if let Some(process) = self.stage.process_mut() {
+            process.progress = Instant::now();
         }
+    }
+
+    /// Reports whether the process must end once it has no work.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.stage.process().is_some_and(ClipProcess::is_stale)
     }
 
     fn is_alone(&self, call: &ClipCall) -> bool {
         self.pending.len() == 1
             && self.pending.contains_key(&call.id)
             && self.waiting.is_empty()
-            && matches!(self.stage, ProcessStage::Ready | ProcessStage::Starting)
+            && (self.stage.is_ready() || self.stage.is_starting())
     }
 
     pub(crate) fn fail_probes(&mut self, error: &ClipError) {

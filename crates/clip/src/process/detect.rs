@@ -8,7 +8,7 @@ use crate::clip::{ClipConfig, Status};
 use crate::codec::{DetectedDialect, LineDialect};
 use crate::limits::Limits;
 use crate::package::DeclaredDialect;
-use crate::shared::{ProcessStage, ProcessState, SharedClip, Shutdown};
+use crate::shared::{SharedClip, SharedState, Shutdown};
 use crate::{Code, codec};
 
 /// The decision about a process that has not been written to yet.
@@ -26,13 +26,13 @@ enum StartDecision {
 
 /// Decides about a process by how long it has printed nothing. `None` once it is no longer starting.
 fn start_decision(
-    state: &ProcessState,
+    state: &SharedState,
     config: &ClipConfig,
     limits: &Limits,
     started: Instant,
     now: Instant,
 ) -> Option<StartDecision> {
-    if state.stage != ProcessStage::Starting {
+    if !state.stage.is_starting() {
         return None;
     }
     let since = now.duration_since(started);
@@ -91,10 +91,8 @@ impl SharedClip {
     }
 
     /// Makes the process accept calls.
-    fn ready(&self, state: &mut ProcessState) {
-        if state.stage == ProcessStage::Starting {
-            state.stage = ProcessStage::Ready;
-            state.was_ready = true;
+    fn ready(&self, state: &mut SharedState) {
+        if state.stage.ready() {
             state.idle_since = Instant::now();
             for probe in state.probes.drain(..) {
                 let _ = probe.send(Ok(()));
@@ -108,10 +106,10 @@ impl SharedClip {
     /// process ended.
     pub(super) fn note_dialect(&self, line_dialect: LineDialect) -> bool {
         let mut state = self.state();
-        if state.first_line_read {
+        let process = state.stage.process_mut();
+        if !process.is_some_and(|process| process.understood()) {
             return true;
         }
-        state.first_line_read = true;
         let seen = line_dialect.detected_dialect();
         match self.config.package.ipc {
             Some(DeclaredDialect::Register) if seen != DetectedDialect::Register => {
@@ -133,15 +131,23 @@ impl SharedClip {
         true
     }
 
+    pub(super) fn is_registered(&self) -> bool {
+        let state = self.state();
+        state
+            .stage
+            .process()
+            .is_some_and(|process| process.is_registered())
+    }
+
     /// Handles the registration of the process.
     pub(super) fn registered(&self) {
         let mut state = self.state();
-        state.registered = true;
+        if let Some(process) = state.stage.process_mut() {
+            process.register();
+            process.outbox.push(codec::registered(self.alias()).into());
+        }
         if self.config.package.ipc != Some(DeclaredDialect::Direct) {
             state.detected_dialect = Some(DetectedDialect::Register);
-        }
-        if let Some(outbox) = &state.outbox {
-            outbox.push(codec::registered(self.alias()).into());
         }
         self.ready(&mut state);
         self.work.notify_one();

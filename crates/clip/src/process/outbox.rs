@@ -127,7 +127,9 @@ pub(super) async fn write(shared: Arc<SharedClip>, outbox: Arc<Outbox>, mut pipe
         if pipe.write_all(&bytes).await.is_err() {
             // The process is exiting; its calls are settled when it has.
             outbox.discard();
-            shared.state().stdin_closed = true;
+            if let Some(process) = shared.state().stage.process_mut() {
+                process.close_stdin();
+            }
             shared.work.notify_one();
             return;
         }

@@ -128,7 +128,7 @@ impl Reader {
 
     fn register(&self, manifest: Option<Box<RawValue>>) -> bool {
         let shared = &self.shared;
-        let violation = if shared.state().registered {
+        let violation = if shared.is_registered() {
             Some("it registered twice")
         } else if manifest.is_none() {
             Some("it registered without a manifest")

@@ -18,7 +18,7 @@ use super::requests::Requests;
 use super::stderr::{self, LastLines};
 use crate::clip::{Issued, Status};
 use crate::logs::Level;
-use crate::shared::{ProcessEnd, ProcessStage, SharedClip, Shutdown};
+use crate::shared::{ProcessEnd, SharedClip, Shutdown};
 use crate::{ClipError, Code};
 
 /// Time that the pipes of a process that has exited may stay open: a descendant may hold them, and the last lines must
@@ -66,6 +66,35 @@ enum ShutdownStep {
     Killed,
 }
 
+/// The reason for which the supervisor ends a process, in increasing strength.
+#[derive(Debug, Clone)]
+enum EndReason {
+    None,
+    /// The process closed its stdout while it was running.
+    StdoutClosed(ClipError),
+    /// The owner asked for the end, or the process was idle; the process is not at fault.
+    Stopped,
+    Fatal(ClipError),
+}
+
+impl EndReason {
+    /// Replaces the reason by a stronger one. Of two equally strong reasons the first stays.
+    fn raise(&mut self, reason: Self) {
+        if reason.strength() > self.strength() {
+            *self = reason;
+        }
+    }
+
+    fn strength(&self) -> u8 {
+        match self {
+            Self::None => 0,
+            Self::StdoutClosed(_) => 1,
+            Self::Stopped => 2,
+            Self::Fatal(_) => 3,
+        }
+    }
+}
+
 /// One process with its pipes and tasks.
 struct Supervisor {
     shared: Arc<SharedClip>,
@@ -85,24 +114,15 @@ struct Supervisor {
     /// The time of the next step.
     due: Option<Instant>,
     exit: Option<Exit>,
-    /// The error for which the process was ended.
-    fatal: Option<ClipError>,
-    /// The process closed its stdout while it was running.
-    closed_early: Option<ClipError>,
-    /// The owner asked for the end, or the process was idle; the process is not at fault.
-    stop_requested: bool,
+    /// The reason for which the supervisor ends the process.
+    reason: EndReason,
 }
 
 impl Supervisor {
     fn new(shared: Arc<SharedClip>, started: Started) -> Self {
         let outbox = Arc::new(Outbox::default());
         let gone = CancellationToken::new();
-        {
-            let mut state = shared.state();
-            state.stage = ProcessStage::Starting;
-            state.progress = Instant::now();
-            state.outbox = Some(outbox.clone());
-        }
+        shared.state().stage.started(outbox.clone());
         let message = format!("started, process {}", started.running.pid());
         shared.log.system(Level::Debug, &message);
         let requests = Requests::new(shared.clone(), outbox.clone(), gone.clone());
@@ -125,9 +145,7 @@ impl Supervisor {
             step: ShutdownStep::Running,
             due: None,
             exit: None,
-            fatal: None,
-            closed_early: None,
-            stop_requested: false,
+            reason: EndReason::None,
         }
     }
 
@@ -153,7 +171,9 @@ impl Supervisor {
 
     fn exited(&mut self, exit: Exit) {
         self.exit = Some(exit);
-        self.shared.state().exited = true;
+        if let Some(process) = self.shared.state().stage.process_mut() {
+            process.exit();
+        }
         // Descendants may hold its pipes, and must not outlive it.
         self.running.kill();
         self.outbox.close();
@@ -163,18 +183,26 @@ impl Supervisor {
     /// Handles the end of stdout: no answer can arrive any more.
     fn stdout_closed(&mut self) {
         self.stdout_ended = true;
-        if self.exit.is_none()
-            && self.step == ShutdownStep::Running
-            && self.shared.state().fatal.is_none()
-        {
+        if self.exit.is_none() && self.step == ShutdownStep::Running && !self.has_failed() {
             let message = format!("clip \"{}\" closed its output", self.shared.alias());
-            self.closed_early = Some(ClipError::new(Code::Unavailable, message));
+            self.reason.raise(EndReason::StdoutClosed(ClipError::new(
+                Code::Unavailable,
+                message,
+            )));
             self.begin_shutdown(Instant::now());
         }
     }
 
+    fn has_failed(&self) -> bool {
+        let state = self.shared.state();
+        state
+            .stage
+            .process()
+            .is_some_and(|process| process.has_failed())
+    }
+
     fn begin_shutdown(&mut self, now: Instant) {
-        self.shared.state().stage = ProcessStage::ShuttingDown;
+        self.shared.state().stage.shut_down();
         self.outbox.close();
         self.shared.room.notify_one();
         self.step = ShutdownStep::StdinClosed;
@@ -188,37 +216,31 @@ impl Supervisor {
             wake = wake.into_iter().chain(other).min();
         };
         earlier(self.shared.check_start(self.started, now));
-        let (fatal, shutdown_requested, stdin_closed) = {
-            let mut state = self.shared.state();
-            let shutdown_requested = if state.retired.is_some() {
-                Shutdown::Graceful
-            } else {
-                Shutdown::None
-            };
-            (
-                state.fatal.take(),
-                state.shutdown_requested.max(shutdown_requested),
-                state.stdin_closed,
-            )
+        let shutdown_requested = self.shared.shutdown_requested();
+        let (fatal, stdin_closed) = match self.shared.state().stage.process_mut() {
+            Some(process) => (process.take_fatal(), process.is_stdin_closed()),
+            None => (None, false),
         };
         if let Some(fatal) = fatal {
             self.shared.log.system(Level::Error, &fatal.error.message);
             self.shared.fail_all(&fatal.error);
-            self.fatal.get_or_insert(fatal.error);
+            self.reason.raise(EndReason::Fatal(fatal.error));
             match fatal.shutdown {
                 Shutdown::Immediate => self.kill(now),
-                _ => self.terminate(now),
+                Shutdown::Graceful => self.terminate(now),
             }
         }
         match shutdown_requested {
-            Shutdown::Immediate if self.step < ShutdownStep::Killed => {
-                self.stop_requested = true;
+            Some(Shutdown::Immediate) if self.step < ShutdownStep::Killed => {
+                self.reason.raise(EndReason::Stopped);
                 let error = self.stopped();
                 self.shared.fail_all(&error);
                 self.kill(now);
             }
-            Shutdown::Graceful if self.step == ShutdownStep::Running && self.exit.is_none() => {
-                self.stop_requested = true;
+            Some(Shutdown::Graceful)
+                if self.step == ShutdownStep::Running && self.exit.is_none() =>
+            {
+                self.reason.raise(EndReason::Stopped);
                 self.begin_shutdown(now);
             }
             _ => {}
@@ -236,12 +258,12 @@ impl Supervisor {
 
     fn check_idle(&mut self, now: Instant) -> Option<Instant> {
         let state = self.shared.state();
-        let limit = if state.stale {
+        let limit = if state.is_stale() {
             Duration::ZERO
         } else {
             self.shared.limits.idle?
         };
-        if state.stage != ProcessStage::Ready || state.exited || !state.is_idle() {
+        if state.stage.accepting().is_none() || !state.is_idle() {
             // The supervisor is not woken when the last call ends, so it must check again.
             return Some(now + limit.max(IDLE_CHECK_MIN));
         }
@@ -250,7 +272,7 @@ impl Supervisor {
         if until > now {
             return Some(until);
         }
-        self.stop_requested = true;
+        self.reason.raise(EndReason::Stopped);
         self.begin_shutdown(now);
         None
     }
@@ -303,27 +325,27 @@ impl Supervisor {
         let _ = tokio::time::timeout(PIPE_GRACE, &mut self.stderr).await;
         self.stderr.abort();
         let alias = self.shared.alias();
-        let (end, error, status) = match (&self.fatal, self.exit) {
-            (Some(fatal), _) => (
+        let (end, error, status) = match (&self.reason, self.exit) {
+            (EndReason::Fatal(fatal), _) => (
                 ProcessEnd::Crashed,
                 fatal.clone(),
                 Status::error(fatal.message.to_string()),
             ),
-            (None, Some(Exit::Code(0))) => {
+            (_, Some(Exit::Code(0))) => {
                 let message = format!("clip \"{alias}\" ended without answering");
                 let error = ClipError::new(Code::Unavailable, message);
                 (ProcessEnd::Clean, error, Status::sleeping())
             }
             // The process was ended by a signal of the supervisor. An exit code other than 0 is a fault of the process.
-            (None, exit) if self.stop_requested && !matches!(exit, Some(Exit::Code(_))) => {
+            (EndReason::Stopped, None | Some(Exit::Signal(_) | Exit::Unknown)) => {
                 (ProcessEnd::Stopped, self.stopped(), Status::sleeping())
             }
             // The supervisor sent the signal.
-            (None, Some(Exit::Signal(_))) if let Some(early) = self.closed_early.clone() => {
-                let status = Status::error(early.message.to_string());
-                (ProcessEnd::Crashed, early, status)
+            (EndReason::StdoutClosed(error), Some(Exit::Signal(_))) => {
+                let status = Status::error(error.message.to_string());
+                (ProcessEnd::Crashed, error.clone(), status)
             }
-            (None, exit) => {
+            (_, exit) => {
                 let message = format!("clip process crashed: {}", reason(exit));
                 self.shared.log.system(Level::Error, &message);
                 // The last lines usually show the cause of the crash.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::{FatalError, ProcessState, SharedClip, Shutdown};
+use super::{FatalError, SharedClip, SharedState, Shutdown};
 use crate::call::{CallError, ClipCall};
 use crate::codec::{self, DetectedDialect};
 use crate::{ClipError, Code};
@@ -13,16 +13,19 @@ impl SharedClip {
     /// Ends a call whose answer is no longer needed; `expired` is its deadline, if that has passed.
     pub(super) fn give_up(
         &self,
-        state: &mut ProcessState,
+        state: &mut SharedState,
         call: &ClipCall,
         expired: Option<Instant>,
         error: ClipError,
     ) {
         if state.pending.remove(&call.id).is_some() {
-            state.timed_out_calls.add(&call.id, expired);
-            if state.detected_dialect == Some(DetectedDialect::Direct)
-                && let Some(outbox) = &state.outbox
-                && outbox.bytes() < self.limits.outgoing
+            let dialect = state.detected_dialect;
+            if let Some(process) = state.stage.process_mut() {
+                process.timed_out_calls.add(&call.id, expired);
+            }
+            if dialect == Some(DetectedDialect::Direct)
+                && let Some(process) = state.stage.process()
+                && process.outbox.bytes() < self.limits.outgoing
             {
                 // The reason is a status code that programs can compare, the same that remote providers receive.
                 let reason = if expired.is_some() {
@@ -30,7 +33,9 @@ impl SharedClip {
                 } else {
                     Code::Canceled
                 };
-                outbox.push(codec::cancel(&call.id, reason.as_str()).into());
+                process
+                    .outbox
+                    .push(codec::cancel(&call.id, reason.as_str()).into());
             }
             state.idle_since = Instant::now();
         } else {
@@ -42,7 +47,7 @@ impl SharedClip {
 
     /// Notes that the process did something, so that it does not count as hung.
     pub(crate) fn progressed(&self) {
-        self.state().progress = Instant::now();
+        self.state().progressed();
     }
 
     /// Ends every call whose deadline has passed, and a process that hangs. Returns the time of the next check.
@@ -61,13 +66,15 @@ impl SharedClip {
             self.room.notify_one();
         }
         let hung = self.hangs_at(&state);
-        if hung.is_some_and(|hung| hung <= now) && state.fatal.is_none() {
+        if hung.is_some_and(|hung| hung <= now)
+            && let Some(process) = state.stage.process_mut()
+        {
             let message = format!(
                 "clip \"{}\" was stopped: {} calls passed their deadline and were never answered",
                 self.alias(),
-                state.timed_out_calls.late()
+                process.timed_out_calls.late()
             );
-            state.fatal = Some(FatalError {
+            process.fail(FatalError {
                 error: ClipError::new(Code::Unavailable, message),
                 shutdown: Shutdown::Immediate,
             });
@@ -86,13 +93,14 @@ impl SharedClip {
     /// One caller chooses a deadline, so a missed one does not prove a fault of the clip: a call counts only long after
     /// its deadline, and only while the process does nothing for other callers. While other calls are pending, the
     /// process has much longer.
-    fn hangs_at(&self, state: &ProcessState) -> Option<Instant> {
-        let late = state.timed_out_calls.late_since(self.limits.late_calls)?;
+    fn hangs_at(&self, state: &SharedState) -> Option<Instant> {
+        let process = state.stage.process()?;
+        let late = process.timed_out_calls.late_since(self.limits.late_calls)?;
         let silence = if state.pending.is_empty() {
             self.limits.late_time
         } else {
             self.limits.hung_time
         };
-        Some((late + self.limits.late_time).max(state.progress + silence))
+        Some((late + self.limits.late_time).max(process.progress + silence))
     }
 }

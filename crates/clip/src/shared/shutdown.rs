@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::timed_out_calls::TimedOutCalls;
-use super::{FatalError, ProcessStage, SharedClip, Shutdown};
+use super::{FatalError, Retired, SharedClip, Shutdown};
 use crate::call::{CallError, ClipCall};
 use crate::limits::Limits;
 use crate::{ClipError, Code};
@@ -52,28 +51,29 @@ impl Crashes {
 impl SharedClip {
     /// Ends the process once it has no work.
     pub(crate) fn renew(&self) {
-        let mut state = self.state();
-        state.stale = state.stage != ProcessStage::Asleep;
-        drop(state);
+        if let Some(process) = self.state().stage.process_mut() {
+            process.make_stale();
+        }
         self.work.notify_one();
     }
 
     /// Records an error for which the process must end. Only the first error takes effect.
     pub(crate) fn set_fatal(&self, code: Code, shutdown: Shutdown, message: String) {
-        self.state().fatal.get_or_insert(FatalError {
-            error: ClipError::new(code, message),
-            shutdown,
-        });
+        if let Some(process) = self.state().stage.process_mut() {
+            process.fail(FatalError {
+                error: ClipError::new(code, message),
+                shutdown,
+            });
+        }
         self.work.notify_one();
     }
 
     /// Ends all pending calls, and the calls and probes that wait for a process that never became ready.
     pub(crate) fn fail_all(&self, error: &ClipError) {
         let mut state = self.state();
-        let ready = state.was_ready;
-        state.stage = ProcessStage::ShuttingDown;
+        state.stage.shut_down();
         let pending = std::mem::take(&mut state.pending);
-        let waiting = if ready {
+        let waiting = if state.stage.was_ready() {
             VecDeque::new()
         } else {
             state.fail_probes(error);
@@ -100,7 +100,7 @@ impl SharedClip {
                 call.finish(Err(CallError::Unanswered(error.clone())));
             }
         }
-        if !state.was_ready && end != ProcessEnd::Stopped {
+        if !state.stage.was_ready() && end != ProcessEnd::Stopped {
             state.waiting.retain(|call| {
                 let kept = end == ProcessEnd::Clean && (call.resent() || call.may_resend());
                 if !kept {
@@ -110,19 +110,7 @@ impl SharedClip {
             });
         }
         state.fail_probes(error);
-        state.stage = ProcessStage::Asleep;
-        state.outbox = None;
-        state.exited = false;
-        state.first_line_read = false;
-        state.was_ready = false;
-        state.registered = false;
-        state.fatal = None;
-        state.stdin_closed = false;
-        state.stale = false;
-        state.timed_out_calls = TimedOutCalls::default();
-        if state.retired.is_none() {
-            state.shutdown_requested = Shutdown::None;
-        }
+        state.stage.ended();
         drop(state);
         self.over.notify_waiters();
     }
@@ -130,7 +118,7 @@ impl SharedClip {
     /// Reports whether a process is needed. If not, the calling task must end; the next call starts another.
     pub(crate) fn is_wanted(&self) -> bool {
         let mut state = self.state();
-        if let Some(error) = state.retired.clone() {
+        if let Some(error) = state.retired.as_ref().map(|retired| retired.error.clone()) {
             for call in state.waiting.drain(..) {
                 call.finish(Err(CallError::Unanswered(error.clone())));
             }
@@ -138,8 +126,8 @@ impl SharedClip {
         }
         state.waiting.retain(|call| !call.is_over());
         state.probes.retain(|probe| !probe.is_closed());
-        state.supervised = !state.waiting.is_empty() || !state.probes.is_empty();
-        if !state.supervised {
+        if state.waiting.is_empty() && state.probes.is_empty() {
+            state.stage.sleep();
             state.armed = None;
             drop(state);
             self.over.notify_waiters();
@@ -150,35 +138,45 @@ impl SharedClip {
 
     /// Reports whether there is a process, or a task that may start one.
     pub(crate) fn is_alive(&self) -> bool {
-        let state = self.state();
-        state.stage != ProcessStage::Asleep || state.supervised
+        !self.state().stage.is_asleep()
     }
 
-    /// Requests the end of the process. Reports whether there is one.
-    pub(crate) fn stop(&self, shutdown_requested: Shutdown) -> bool {
-        let mut state = self.state();
-        state.shutdown_requested = state.shutdown_requested.max(shutdown_requested);
-        let alive = state.stage != ProcessStage::Asleep;
-        // Without a running process the request is dropped: it would end the process that is just being started.
-        if !alive && state.retired.is_none() {
-            state.shutdown_requested = Shutdown::None;
-        }
-        drop(state);
+    /// Requests the end of the process. Reports whether there is one; if not, the request is dropped, because it would
+    /// end the process that is just being started.
+    pub(crate) fn stop(&self, shutdown: Shutdown) -> bool {
+        let alive = match self.state().stage.process_mut() {
+            Some(process) => {
+                process.request(shutdown);
+                true
+            }
+            None => false,
+        };
         self.work.notify_one();
         self.room.notify_one();
         alive
     }
 
-    /// Accepts no more calls. Only the first reason takes effect. Reports whether there is a process.
-    pub(crate) fn retire(&self, shutdown_requested: Shutdown, why: ClipError) -> bool {
+    /// Accepts no more calls. Only the first reason and the strongest request take effect.
+    pub(crate) fn retire(&self, shutdown: Shutdown, error: ClipError) {
         let (error, waiting) = {
             let mut state = self.state();
-            let error = state.retired.get_or_insert(why).clone();
+            let retired = state.retired.get_or_insert(Retired { error, shutdown });
+            retired.shutdown = retired.shutdown.max(shutdown);
+            let error = retired.error.clone();
             (error, std::mem::take(&mut state.waiting))
         };
         for call in waiting {
             call.finish(Err(CallError::Unanswered(error.clone())));
         }
-        self.stop(shutdown_requested)
+        self.work.notify_one();
+        self.room.notify_one();
+    }
+
+    /// Returns the strongest request to end the process.
+    pub(crate) fn shutdown_requested(&self) -> Option<Shutdown> {
+        let state = self.state();
+        let process = state.stage.process()?;
+        let retired = state.retired.as_ref().map(|retired| retired.shutdown);
+        process.requested().max(retired)
     }
 }
