@@ -1,28 +1,14 @@
-//! Clips as tools of an agent: every command of a clip is a tool.
-//!
-//! The hub defines the clips and decides who may call them. A call takes the [`Way`] that the tool was built with: over
-//! the wire to a hub ([`of_hub`]), or directly through the hub of this process ([`offers`], [`Inside`]).
-
-mod inside;
-mod locate;
-mod names;
-mod output;
-mod remote;
-mod schema;
-mod tool;
+//! Flags that give an agent the commands of clips. The hub and its token are chosen as for the other commands.
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use pinion_clip::manifest::Command;
-use pinion_hub::Answers;
+use pinion_access::client::{CLI_VARIABLE, Source, TokenQuery};
+use pinion_clip_tools::HubAddress;
 use pinion_tools::Tool;
 
-pub(crate) use self::inside::{Inside, offers};
-pub(crate) use self::remote::of_hub;
-
-/// Maximum number of clip tools: some providers accept at most 128 tools, and other tools need room.
-pub(crate) const MOST_TOOLS: usize = 100;
+use crate::failure::Failure;
+use crate::hub::seat::{Holder, pid_file};
+use crate::hub::{caller, failed, place};
 
 /// The flags for clips.
 #[derive(Debug, Default, Clone)]
@@ -40,58 +26,36 @@ impl ClipFlags {
     }
 }
 
-/// A way to call clips.
-pub(crate) trait Way: Send + Sync {
-    fn call(&self, clip: &str, command: &str, input: Bytes) -> Answers;
+/// Returns the commands of the clips that the flags name, as tools.
+pub(crate) async fn of_hub(flags: &ClipFlags) -> Result<Vec<Arc<dyn Tool>>, Failure> {
+    let hub = locate(flags.hub.as_deref())?;
+    let tools = pinion_clip_tools::of_hub(&hub, flags.clips.as_deref()).await;
+    tools.map_err(|message| Failure::failed(format!("Error: {message}")))
 }
 
-/// A clip that a model may use.
-#[derive(Debug)]
-pub(crate) struct Offer {
-    pub alias: String,
-    /// The clip's commands. A clip without a list accepts every command.
-    pub commands: Vec<Command>,
-}
-
-impl Offer {
-    /// Returns the number of tools that the clip needs; at least one.
-    fn tools(&self) -> usize {
-        self.commands.len().max(1)
-    }
-}
-
-/// Returns the commands of these clips as tools.
-pub(crate) fn tools(offers: Vec<Offer>, way: &Arc<dyn Way>) -> Vec<Arc<dyn Tool>> {
-    let mut names = names::Names::default();
-    let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
-    for Offer { alias, commands } in offers {
-        let alias: Arc<str> = alias.into();
-        if commands.is_empty() {
-            let name = names.give(&alias, "call");
-            let tool = tool::ClipTool::any(name, &alias, Arc::clone(way));
-            tools.push(Arc::new(tool));
-        }
-        for command in commands {
-            let name = names.give(&alias, &command.name);
-            let tool = tool::ClipTool::new(name, &alias, command, Arc::clone(way));
-            tools.push(Arc::new(tool));
-        }
-    }
-    tools
-}
-
-/// Returns the clips that fit into `MOST_TOOLS`, and the aliases of the others.
-pub(crate) fn within_reason(offers: Vec<Offer>) -> (Vec<Offer>, Vec<String>) {
-    let mut count = 0;
-    let mut left_out = Vec::new();
-    let mut kept = Vec::new();
-    for offer in offers {
-        if count + offer.tools() > MOST_TOOLS {
-            left_out.push(offer.alias);
-        } else {
-            count += offer.tools();
-            kept.push(offer);
-        }
-    }
-    (kept, left_out)
+/// Returns the hub at `named`, or the hub that commands call.
+fn locate(named: Option<&str>) -> Result<HubAddress, Failure> {
+    let root = place::named_or_usual(None)?;
+    let holder = Holder::at(&pid_file(&root));
+    let url = caller::address(named, &root, holder.as_ref())?;
+    let wanted = TokenQuery {
+        root: &root,
+        flag: None,
+        variable: CLI_VARIABLE,
+        hub: &url,
+        local_hub: holder.as_ref().map(|holder| holder.url.as_str()),
+    };
+    let chosen = wanted.choose(|name| std::env::var(name).ok());
+    let chosen = chosen.map_err(failed)?;
+    let token_source = match chosen.as_ref().map(|chosen| chosen.source) {
+        Some(Source::Variable(name)) => name.to_owned(),
+        Some(Source::LocalFile) => root.join("local.token").display().to_string(),
+        Some(Source::ClientFile) => root.join("client.json").display().to_string(),
+        Some(Source::Flag) | None => "nowhere".to_owned(),
+    };
+    Ok(HubAddress {
+        url,
+        token: chosen.map(|chosen| chosen.token.reveal().to_owned()),
+        token_source,
+    })
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pinion_access::Principal;
+use pinion_clip_tools::{ClipCaller, LocalClips};
 use pinion_llm::Registry;
 use pinion_message::Secret;
 use pinion_pi::Dialect;
@@ -15,7 +16,6 @@ use super::agents::Agent;
 use super::feed::Feed;
 use super::topics::Topic;
 use crate::cli::Flags;
-use crate::clip_tools::{self, Inside, Way};
 use crate::engine::{self, Basis, Company, Conversation, Engine, Shared};
 use crate::extensions::Audience;
 
@@ -138,19 +138,24 @@ impl AgentClip {
         let Some(hub) = self.hub.upgrade() else {
             return Vec::new();
         };
-        let offers = clip_tools::offers(&hub, caller, &self.alias, &agent.scope, &agent.pinned);
+        let offers =
+            pinion_clip_tools::offers(&hub, caller, &self.alias, &agent.scope, &agent.pinned);
         let only: Vec<String> = offers.iter().map(|offer| offer.alias.clone()).collect();
-        let (offers, left_out) = clip_tools::within_reason(offers);
+        let (offers, left_out) = pinion_clip_tools::within_limit(offers);
         if !left_out.is_empty() {
             self.complain(&format!(
                 "agent {}: models take no more than {} commands; these clips are left out: {}",
                 agent.id,
-                clip_tools::MOST_TOOLS,
+                pinion_clip_tools::MAX_CLIP_TOOLS,
                 left_out.join(", ")
             ));
         }
-        let way: Arc<dyn Way> = Arc::new(Inside::new(self.hub.clone(), caller.clone(), Some(only)));
-        clip_tools::tools(offers, &way)
+        let clips: Arc<dyn ClipCaller> = Arc::new(LocalClips::new(
+            self.hub.clone(),
+            caller.clone(),
+            Some(only),
+        ));
+        pinion_clip_tools::tools(offers, &clips)
     }
 }
 

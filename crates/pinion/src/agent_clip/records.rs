@@ -121,7 +121,7 @@ impl AgentClip {
                 "thinking": self.flags.thinking,
                 "cwd": (*caller == Principal::Super).then_some(&self.dirs.cwd),
                 "max_runs": runs::MOST,
-                "max_tools": crate::clip_tools::MOST_TOOLS,
+                "max_tools": pinion_clip_tools::MAX_CLIP_TOOLS,
                 "version": env!("CARGO_PKG_VERSION"),
             }),
             Request::Help => json!({"commands": self.manifest.commands}),

@@ -18,82 +18,93 @@ use pinion_proto::hub::{
 use pinion_status::{Code, Failure};
 use pinion_tools::Tool;
 
-use super::locate::{Located, locate};
-use super::{ClipFlags, MOST_TOOLS, Offer, Way, tools};
+use super::{ClipCaller, ClipOffer, MAX_CLIP_TOOLS, tools};
 
 /// Time limit of a request for the list of clips or for a manifest.
-const PATIENCE: Duration = Duration::from_secs(30);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// The alias of the agent clip, which becomes a tool only if the user names it.
 const AGENT: &str = "agent";
 
-/// Returns the commands of the clips that the flags name, as tools. Fails if there are more than `MOST_TOOLS`.
-pub(crate) async fn of_hub(
-    flags: &ClipFlags,
-) -> Result<Vec<Arc<dyn Tool>>, crate::failure::Failure> {
-    let words = |failure: String| crate::failure::Failure::failed(format!("Error: {failure}"));
-    let located = locate(flags.hub.as_deref())?;
+/// The address of a hub, and the token for it.
+#[derive(Debug)]
+pub struct HubAddress {
+    pub url: String,
+    pub token: Option<String>,
+    /// The variable or file that contained the token, for messages.
+    pub token_source: String,
+}
+
+/// Returns the commands of the clips of a hub as tools: those of the `named` clips, or of all but the agent.
+///
+/// The failure is a message for the user. More than `MAX_CLIP_TOOLS` commands are one.
+pub async fn of_hub(
+    hub: &HubAddress,
+    named: Option<&[String]>,
+) -> Result<Vec<Arc<dyn Tool>>, String> {
     let options = ClientOptions {
-        token: located.token.clone(),
+        token: hub.token.clone(),
         ..ClientOptions::default()
     };
-    let client = Client::new(&located.url, options)
-        .map_err(|failure| words(format!("--hub {}: {failure}", located.url)))?;
-    let remote = Remote {
+    let client = Client::new(&hub.url, options)
+        .map_err(|failure| format!("--hub {}: {failure}", hub.url))?;
+    let remote = RemoteClips {
         client,
-        url: located.url.as_str().into(),
+        url: hub.url.as_str().into(),
     };
-    let offers = match &flags.clips {
+    let offers = match named {
         Some(names) => remote.named(names).await,
         None => remote.all().await,
     };
-    let offers = offers.map_err(|failure| words(advice(failure, &located)))?;
-    let count: usize = offers.iter().map(Offer::tools).sum();
-    if count > MOST_TOOLS {
-        return Err(words(format!(
-            "the clips have {count} commands together, and models take no more than {MOST_TOOLS}. Name the ones you need with --clips."
-        )));
+    let offers = offers.map_err(|failure| advice(failure, hub))?;
+    let count: usize = offers.iter().map(ClipOffer::tools).sum();
+    if count > MAX_CLIP_TOOLS {
+        return Err(format!(
+            "the clips have {count} commands together, and models take no more than {MAX_CLIP_TOOLS}. Name the ones you need with --clips."
+        ));
     }
-    let way: Arc<dyn Way> = Arc::new(remote);
-    Ok(tools(offers, &way))
+    let caller: Arc<dyn ClipCaller> = Arc::new(remote);
+    Ok(tools(offers, &caller))
 }
 
 /// Returns a message with the failure of the hub and a way to fix it.
-fn advice(failure: Failure, located: &Located) -> String {
-    let url = &located.url;
+fn advice(failure: Failure, hub: &HubAddress) -> String {
+    let url = &hub.url;
     match failure.code {
         Code::Unavailable | Code::DeadlineExceeded => format!(
             "no hub answers at {url} ({failure}). Start one with `pinion hub serve`, or name another with --hub URL."
         ),
-        Code::Unauthenticated if located.token.is_none() => format!(
+        Code::Unauthenticated if hub.token.is_none() => format!(
             "the hub at {url} wants a token, and there is none. Set PINIX_TOKEN, or use the hub of this machine."
         ),
         Code::Unauthenticated => format!(
             "the hub at {url} does not take the token from {}: {failure}. Set PINIX_TOKEN to one it knows.",
-            located.token_source
+            hub.token_source
         ),
         _ => format!("the hub at {url}: {failure}"),
     }
 }
 
 /// A hub over the wire.
-struct Remote {
+struct RemoteClips {
     client: Client,
     url: Arc<str>,
 }
 
-impl Remote {
+impl RemoteClips {
     async fn list(&self) -> Result<ListClipsResponse, Failure> {
         let request = ListClipsRequest::default();
         let method = "pinix.v2.HubService/ListClips";
-        self.client.unary(method, &request, Some(PATIENCE)).await
+        self.client
+            .unary(method, &request, Some(REQUEST_TIMEOUT))
+            .await
     }
 
     /// Returns all visible clips except the agent.
-    async fn all(&self) -> Result<Vec<Offer>, Failure> {
+    async fn all(&self) -> Result<Vec<ClipOffer>, Failure> {
         let listed = self.list().await?;
         let clips = listed.clips.into_iter();
         let clips = clips.filter(|clip| &*clip.name != AGENT);
-        let offers = clips.map(|clip| Offer {
+        let offers = clips.map(|clip| ClipOffer {
             alias: clip.name.to_string(),
             commands: commands(&clip.commands),
         });
@@ -101,15 +112,18 @@ impl Remote {
     }
 
     /// Returns the clips of these names. Fails if one does not exist.
-    async fn named(&self, names: &[String]) -> Result<Vec<Offer>, Failure> {
-        let mut offers: Vec<Offer> = Vec::new();
+    async fn named(&self, names: &[String]) -> Result<Vec<ClipOffer>, Failure> {
+        let mut offers: Vec<ClipOffer> = Vec::new();
         let mut seen = HashSet::new();
         for name in names {
             let request = GetManifestRequest {
                 clip_name: Text::new(name),
             };
             let method = "pinix.v2.HubService/GetClipManifest";
-            let answer = self.client.unary(method, &request, Some(PATIENCE)).await;
+            let answer = self
+                .client
+                .unary(method, &request, Some(REQUEST_TIMEOUT))
+                .await;
             let answer: GetManifestResponse = match answer {
                 Err(failure) if failure.code == Code::NotFound => {
                     return Err(self.missing(name, failure).await);
@@ -118,7 +132,7 @@ impl Remote {
             };
             let manifest = answer.manifest.unwrap_or_default();
             if seen.insert(manifest.name.to_string()) {
-                offers.push(Offer {
+                offers.push(ClipOffer {
                     alias: manifest.name.to_string(),
                     commands: commands(&manifest.commands),
                 });
@@ -153,7 +167,7 @@ fn commands(listed: &[CommandInfo]) -> Vec<Command> {
     listed.iter().map(command).collect()
 }
 
-impl Way for Remote {
+impl ClipCaller for RemoteClips {
     fn call(&self, clip: &str, command: &str, input: Bytes) -> Answers {
         let request = InvokeRequest {
             clip_name: Text::new(clip),

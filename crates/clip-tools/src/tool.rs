@@ -11,12 +11,12 @@ use pinion_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::Way;
-use super::output::Gathered;
+use super::ClipCaller;
+use super::output::CommandOutput;
 use super::schema::{self, Parameters, Shape};
 
 /// Interval between updates with the output of a running call.
-const PACE: Duration = Duration::from_millis(100);
+const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A tool that calls a command of a clip.
 pub(super) struct ClipTool {
@@ -25,11 +25,16 @@ pub(super) struct ClipTool {
     clip: Arc<str>,
     /// Empty if the arguments name the command.
     command: String,
-    way: Arc<dyn Way>,
+    caller: Arc<dyn ClipCaller>,
 }
 
 impl ClipTool {
-    pub fn new(name: String, clip: &Arc<str>, command: Command, way: Arc<dyn Way>) -> Self {
+    pub fn new(
+        name: String,
+        clip: &Arc<str>,
+        command: Command,
+        caller: Arc<dyn ClipCaller>,
+    ) -> Self {
         let Parameters {
             schema,
             shape,
@@ -52,12 +57,12 @@ impl ClipTool {
             shape,
             clip: Arc::clone(clip),
             command: command.name,
-            way,
+            caller,
         }
     }
 
     /// Creates a tool for a clip that does not list its commands.
-    pub fn any(name: String, clip: &Arc<str>, way: Arc<dyn Way>) -> Self {
+    pub fn any(name: String, clip: &Arc<str>, caller: Arc<dyn ClipCaller>) -> Self {
         let Parameters { schema, shape, .. } = Parameters::any();
         Self {
             spec: ToolSpec {
@@ -68,15 +73,15 @@ impl ClipTool {
             shape,
             clip: Arc::clone(clip),
             command: String::new(),
-            way,
+            caller,
         }
     }
 
     async fn run(&self, arguments: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let (named, input) = schema::input(self.shape, arguments).map_err(ToolError)?;
         let command = named.as_deref().unwrap_or(&self.command);
-        let mut answers = self.way.call(&self.clip, command, input.into());
-        let mut gathered = Gathered::default();
+        let mut answers = self.caller.call(&self.clip, command, input.into());
+        let mut gathered = CommandOutput::default();
         let mut due = Instant::now();
         let mut unseen = false;
         loop {
@@ -86,7 +91,7 @@ impl ClipTool {
                 output = answers.next() => output,
                 () = tokio::time::sleep_until(due), if unseen => {
                     (context.updates)(ToolOutput::text(gathered.so_far()));
-                    (due, unseen) = (Instant::now() + PACE, false);
+                    (due, unseen) = (Instant::now() + UPDATE_INTERVAL, false);
                     continue;
                 }
             };
@@ -100,9 +105,10 @@ impl ClipTool {
                     let failure = error.failure();
                     let (clip, code) = (&self.clip, failure.code);
                     let words = format!("{clip} {command} failed ({code}): {failure}");
-                    return Err(ToolError(match gathered.is_empty() {
-                        true => words,
-                        false => format!("{}\n\n{words}", gathered.whole()),
+                    return Err(ToolError(if gathered.is_empty() {
+                        words
+                    } else {
+                        format!("{}\n\n{words}", gathered.whole())
                     }));
                 }
             }

@@ -8,24 +8,24 @@ use pinion_clip::CallError;
 use pinion_hub::{Answers, Hub, HubCall, failed};
 use pinion_status::{Code, Failure};
 
-use super::{Offer, Way};
+use super::{ClipCaller, ClipOffer};
 
 /// Calls clips on behalf of a caller.
 #[derive(Debug)]
-pub(crate) struct Inside {
+pub struct LocalClips {
     hub: Weak<Hub>,
     caller: Principal,
     /// The clips that may be called; `None` for all that the caller sees.
     only: Option<Vec<String>>,
 }
 
-impl Inside {
+impl LocalClips {
     pub fn new(hub: Weak<Hub>, caller: Principal, only: Option<Vec<String>>) -> Self {
         Self { hub, caller, only }
     }
 }
 
-impl Way for Inside {
+impl ClipCaller for LocalClips {
     fn call(&self, clip: &str, command: &str, input: Bytes) -> Answers {
         let refused = |failure| failed(CallError::Unanswered(failure));
         let Some(hub) = self.hub.upgrade() else {
@@ -41,13 +41,13 @@ impl Way for Inside {
 
 /// Returns the clips that `caller` sees and `wanted` names by alias or package; all but `own` if `wanted` is empty.
 /// Clips in `first` come first.
-pub(crate) fn offers(
+pub fn offers(
     hub: &Arc<Hub>,
     caller: &Principal,
     own: &str,
     wanted: &[String],
     first: &[String],
-) -> Vec<Offer> {
+) -> Vec<ClipOffer> {
     let mut found = Vec::new();
     for route in hub.visible(caller) {
         let manifest = route.endpoint.snapshot().manifest;
@@ -56,12 +56,13 @@ pub(crate) fn offers(
             let mut names = names.iter().map(|name| name.trim());
             names.any(|name| name == route.alias || name == manifest.package || Some(name) == short)
         };
-        let is_wanted = match wanted.is_empty() {
-            true => route.alias != own,
-            false => is(wanted),
+        let is_wanted = if wanted.is_empty() {
+            route.alias != own
+        } else {
+            is(wanted)
         };
         if is_wanted {
-            let offer = Offer {
+            let offer = ClipOffer {
                 alias: route.alias.clone(),
                 commands: manifest.commands.clone(),
             };

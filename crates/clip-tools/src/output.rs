@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// The outputs of a call, joined as they arrive. Stores no more than the model receives.
 #[derive(Debug, Default)]
-pub(super) struct Gathered {
+pub(super) struct CommandOutput {
     text: String,
     lines: usize,
     /// Bytes of all outputs, including the part that was cut.
@@ -16,7 +16,7 @@ pub(super) struct Gathered {
     is_full: bool,
 }
 
-impl Gathered {
+impl CommandOutput {
     /// Adds an output. Texts are appended to each other; any other value starts and ends a line.
     pub fn push(&mut self, output: &[u8]) {
         let text = serde_json::from_slice::<String>(output).ok();
@@ -99,7 +99,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn whole(outputs: &[&str]) -> String {
-        let mut gathered = Gathered::default();
+        let mut gathered = CommandOutput::default();
         outputs
             .iter()
             .for_each(|output| gathered.push(output.as_bytes()));
@@ -139,7 +139,7 @@ mod tests {
 
         #[test]
         fn no_output_takes_more_than_its_limit(outputs in proptest::collection::vec(".{0,400}", 0..300)) {
-            let mut gathered = Gathered::default();
+            let mut gathered = CommandOutput::default();
             for output in &outputs {
                 gathered.push(&serde_json::to_vec(output).unwrap());
                 gathered.push(output.as_bytes());
