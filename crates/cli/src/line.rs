@@ -84,6 +84,11 @@ impl Line {
         self.error(Problem::Other(text.to_owned()))
     }
 
+    /// Returns the command and its words.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
     /// Returns the words of the command, without the name of the program.
     pub fn name(&self) -> &str {
         self.place.name()
@@ -141,6 +146,13 @@ impl Line {
             [one] => Ok(Some(one)),
             [_, second, ..] => Err(self.too_many(second)),
         }
+    }
+
+    /// Returns the error for a number of words that the arguments of the table do not allow.
+    pub fn misfit(&self) -> Error {
+        let most = self.place.command.arguments.len();
+        let extra = self.words.get(most);
+        extra.map_or_else(|| self.missing(), |word| self.too_many(word))
     }
 
     fn too_many(&self, word: &str) -> Error {

@@ -7,22 +7,23 @@ mod words;
 use std::collections::VecDeque;
 use std::io::IsTerminal;
 
+use pinion_cli::Place;
 use pinion_message::ThinkingLevel;
 use pinion_pi::Dialect;
 use pinion_spelling::nearest;
 
 pub(crate) use self::approvals::ApprovalFlags;
 use crate::clip_tools::ClipFlags;
-use crate::commands::{self, Command, Entry};
+use crate::commands::{self, Command};
 use crate::failure::Failure;
-use crate::help::Topic;
 use crate::pinocchio::Verb;
 use crate::program::Program;
+use crate::verb::Entry;
 
 /// The action that the command line requests.
 #[derive(Debug)]
 pub(crate) enum Action {
-    Help(Topic),
+    Help(Place),
     Version,
     Command(Command),
     /// A command, and the arguments after its first word.
@@ -333,7 +334,7 @@ impl Parser {
             "--rpc-dialect" => self.dialect(flag)?,
             "--no-coalesce" => self.flags.no_coalesce = true,
             "--multi-session" => self.flags.multi_session = true,
-            "--help" | "-h" => self.action = Some(Action::Help(Topic::Overview)),
+            "--help" | "-h" => self.action = Some(Action::Help(Place::root(self.program.table()))),
             "--version" | "-v" => self.action = Some(Action::Version),
             _ => return self.unknown(flag),
         }

@@ -3,7 +3,6 @@
 mod add;
 mod bindings;
 mod data;
-mod help;
 mod list;
 mod logs;
 mod new;
@@ -16,26 +15,31 @@ use std::process::ExitCode;
 pub(crate) use self::schema::fields;
 pub(crate) use self::show::{described, manifest};
 use crate::failure::Failure;
-use crate::verb::Group;
+use crate::verb::{Entry, Group};
+use pinion_cli::tables;
 
 pub(crate) const GROUP: Group = Group {
-    name: "clip",
-    help: help::GROUP,
-    verbs: &[
-        &add::ADD,
-        &list::VERB,
-        &show::VERB,
-        &add::REMOVE,
-        &add::UPDATE,
-        &logs::VERB,
-        &data::VERB,
-        &new::VERB,
-        &bindings::BIND,
-        &bindings::UNBIND,
-        &bindings::BINDINGS,
+    above: "pinion",
+    command: &tables::clip::CLIP,
+    entries: &[
+        Entry::One(&add::ADD),
+        Entry::One(&list::VERB),
+        Entry::One(&show::VERB),
+        Entry::One(&add::REMOVE),
+        Entry::One(&add::UPDATE),
+        Entry::One(&logs::VERB),
+        Entry::One(&data::VERB),
+        Entry::One(&new::VERB),
+        Entry::One(&bindings::BIND),
+        Entry::One(&bindings::UNBIND),
+        Entry::One(&bindings::BINDINGS),
     ],
-    otherwise: None,
 };
+
+/// Returns the aliases of the clips that the hub of this machine shows, for completions.
+pub(crate) fn aliases() -> Result<Vec<String>, Failure> {
+    list::aliases()
+}
 
 /// Lists clips in the format of `pinix`: one line each, separated by tabs.
 pub(crate) fn list_in_tabs(arguments: &[String]) -> Result<ExitCode, Failure> {

@@ -1,5 +1,6 @@
 //! Commands that print an answer and exit.
 
+mod complete;
 mod completions;
 mod databases;
 mod doctor;
@@ -17,16 +18,17 @@ mod turns;
 use std::io::Write;
 use std::process::ExitCode;
 
+use pinion_cli::{Place, tables};
 use pinion_config::{FileImage, PreparedImage, TrustFlag};
 use pinion_spelling::nearest;
 
+pub(crate) use self::complete::complete;
 pub(crate) use self::sessions::all_sessions;
 use crate::cli::Action;
 use crate::failure::Failure;
-use crate::help::{self, Topic};
 use crate::pinocchio::Verb as Prompting;
 use crate::program::Program;
-use crate::verb::{ALL_FLAGS, Group, Line, Verb};
+use crate::verb::{Entry, Line, Verb};
 use crate::{clip, fleet, hub, invoke, mcp};
 
 /// A flag that prints an answer and exits.
@@ -41,77 +43,43 @@ pub(crate) enum Command {
     },
 }
 
-/// The command of a first word.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Entry {
-    One(&'static Verb),
-    Several(&'static Group),
-}
+const HELP: Verb = Verb::new("pinion", &tables::commands::HELP, explain);
 
-impl Entry {
-    /// Runs the command with the arguments after the first word.
-    pub fn run(self, arguments: &[String]) -> Result<ExitCode, Failure> {
-        match self {
-            Self::One(verb) => verb.run(arguments),
-            Self::Several(group) => group.run(arguments),
-        }
-    }
-}
-
-const HELP: Verb = Verb {
-    name: "help",
-    flags: &[],
-    raw_after: ALL_FLAGS,
-    help: help::HELP,
-    run: explain,
-};
-
-/// Every command except those of command files, in the order of the help.
-const ENTRIES: &[(&str, Entry)] = &[
-    ("hub", Entry::Several(&hub::GROUP)),
-    ("clip", Entry::Several(&clip::GROUP)),
-    ("invoke", Entry::One(&invoke::VERB)),
-    ("mcp", Entry::One(&mcp::VERB)),
-    ("sessions", Entry::Several(&sessions::GROUP)),
-    ("models", Entry::One(&models::VERB)),
-    ("install", Entry::One(&packages::INSTALL)),
-    ("remove", Entry::One(&packages::REMOVE)),
-    ("uninstall", Entry::One(&packages::REMOVE)),
-    ("update", Entry::One(&packages::UPDATE)),
-    ("list", Entry::One(&packages::LIST)),
-    ("extensions", Entry::Several(&extensions::GROUP)),
-    ("profiles", Entry::Several(&profiles::GROUP)),
-    ("trust", Entry::One(&trust::VERB)),
-    ("schema", Entry::One(&schema::VERB)),
-    ("turns", Entry::Several(&turns::GROUP)),
-    ("timeline", Entry::Several(&timeline::GROUP)),
-    ("fleet", Entry::Several(&fleet::GROUP)),
-    ("doctor", Entry::One(&doctor::VERB)),
-    ("completions", Entry::One(&completions::VERB)),
-    ("help", Entry::One(&HELP)),
+/// Every command except those of command files.
+const ENTRIES: &[Entry] = &[
+    Entry::Several(&hub::GROUP),
+    Entry::Several(&clip::GROUP),
+    Entry::One(&invoke::VERB),
+    Entry::One(&mcp::VERB),
+    Entry::Several(&sessions::GROUP),
+    Entry::One(&models::VERB),
+    Entry::One(&packages::INSTALL),
+    Entry::One(&packages::REMOVE),
+    Entry::One(&packages::UPDATE),
+    Entry::One(&packages::LIST),
+    Entry::Several(&extensions::GROUP),
+    Entry::Several(&profiles::GROUP),
+    Entry::One(&trust::VERB),
+    Entry::One(&schema::VERB),
+    Entry::Several(&turns::GROUP),
+    Entry::Several(&timeline::GROUP),
+    Entry::Several(&fleet::GROUP),
+    Entry::One(&doctor::VERB),
+    Entry::One(&completions::VERB),
+    Entry::One(&completions::MAN),
+    Entry::One(&HELP),
 ];
 
-/// Commands that pi has too.
-const OF_PI: &[&str] = &["install", "remove", "uninstall", "update", "list"];
-/// Commands that Pinocchio has too.
-const OF_PINOCCHIO: &[&str] = &["profiles", "turns", "timeline"];
-/// Commands that run prompts stored in files.
-const PROMPTING: &[&str] = &["run-command", "commands"];
-
-/// Returns the words that begin a command, for the nearest match and for completions.
+/// Returns the words that begin a command, for the nearest match. `run` is one only before `--format`.
 pub(crate) fn words() -> impl Iterator<Item = &'static str> {
-    let entries = ENTRIES.iter().map(|(word, _)| *word);
-    PROMPTING.iter().copied().chain(entries)
+    let words = tables::root::PINION.words();
+    words.filter(|word| *word != tables::prompts::RUN.name)
 }
 
 fn entry(program: Program, word: &str) -> Option<Entry> {
-    let has = match program {
-        Program::Pinion => true,
-        Program::Pi => OF_PI.contains(&word),
-        Program::Pinocchio => OF_PINOCCHIO.contains(&word),
-    };
-    let found = ENTRIES.iter().find(|(name, _)| *name == word);
-    found.filter(|_| has).map(|(_, entry)| *entry)
+    let command = program.table().command(word)?;
+    let mut entries = ENTRIES.iter().copied();
+    entries.find(|entry| std::ptr::eq(entry.command(), command))
 }
 
 fn is_help(word: &String) -> bool {
@@ -121,7 +89,8 @@ fn is_help(word: &String) -> bool {
 /// Returns the command that `arguments` name, if they name one.
 pub(crate) fn parse(program: Program, arguments: &[String]) -> Option<Action> {
     let Some((word, rest)) = arguments.split_first() else {
-        return (program == Program::Pinocchio).then_some(Action::Help(Topic::RunCommand));
+        return (program == Program::Pinocchio)
+            .then_some(Action::Help(place(program, &["run-command"])));
     };
     if let Some(entry) = entry(program, word) {
         return Some(Action::Entry(entry, rest.to_vec()));
@@ -133,48 +102,58 @@ pub(crate) fn parse(program: Program, arguments: &[String]) -> Option<Action> {
         (Program::Pi, _) => None,
         (_, "run-command") => prompting(Prompting::RunCommand, rest),
         (_, "commands") => prompting(Prompting::Commands, rest),
-        (Program::Pinion, "run") if rest.iter().any(is_help) => Some(Action::Help(Topic::Run)),
+        (Program::Pinion, "run") if rest.iter().any(is_help) => {
+            Some(Action::Help(place(program, &["run"])))
+        }
         (Program::Pinion, "run") if rest.iter().any(|word| word.starts_with("--format")) => {
             Some(Action::Opencode(rest.to_vec()))
         }
         (Program::Pinion, _) => None,
         (Program::Pinocchio, "help") => prompting(Prompting::Help, rest),
-        (Program::Pinocchio, "--help" | "-h") => Some(Action::Help(Topic::RunCommand)),
+        (Program::Pinocchio, "--help" | "-h") => {
+            Some(Action::Help(place(program, &["run-command"])))
+        }
         (Program::Pinocchio, "--version") => Some(Action::Version),
         (Program::Pinocchio, _) => prompting(Prompting::Named, arguments),
     }
 }
 
-/// `help COMMAND`: the same as `COMMAND --help`.
-fn explain(line: &Line) -> Result<ExitCode, Failure> {
-    let Some((word, more)) = line.words.split_first() else {
-        return help(Topic::Overview);
-    };
-    if let Some(entry) = entry(Program::Pinion, word) {
-        let mut arguments = more.to_vec();
-        arguments.push("--help".to_owned());
-        return entry.run(&arguments);
-    }
-    match word.as_str() {
-        "run-command" => help(Topic::RunCommand),
-        "commands" => help(Topic::Commands),
-        "run" => help(Topic::Run),
-        _ => Err(match nearest(word, words()) {
-            Some(nearest) => line.wrong(&format!(
-                "unknown command {word:?}, did you mean `pinion help {nearest}`"
-            )),
-            None => line.wrong(&format!("unknown command {word:?}")),
-        }),
-    }
+/// Returns the command that these words of the program name.
+pub(crate) fn place(program: Program, words: &[&str]) -> Place {
+    Place::find(program.table(), words.iter().copied())
 }
 
-/// Reads the flags `--trust` and `--no-trust` of a command.
-fn trust_flag(line: &Line) -> Result<TrustFlag, Failure> {
-    match (line.has("--trust"), line.has("--no-trust")) {
-        (true, true) => Err(line.wrong("--trust and --no-trust exclude each other")),
-        (true, false) => Ok(TrustFlag::Approve),
-        (false, true) => Ok(TrustFlag::Refuse),
-        (false, false) => Ok(TrustFlag::Unset),
+/// `help COMMAND`: the same as `COMMAND --help`.
+fn explain(line: &Line) -> Result<ExitCode, Failure> {
+    let words: Vec<&str> = line.words.iter().map(String::as_str).collect();
+    let found = place(Program::Pinion, &words);
+    let known = found.name().split_whitespace().count();
+    let Some(word) = words.get(known) else {
+        return help(&found);
+    };
+    let above = found.name();
+    let typed = format!("{above} {word}");
+    let typed = typed.trim_start();
+    Err(match nearest(word, found.command.words()) {
+        Some(nearest) => {
+            let meant = format!("{above} {nearest}");
+            let meant = meant.trim_start();
+            line.wrong(&format!(
+                "unknown command {typed:?}, did you mean `pinion help {meant}`"
+            ))
+        }
+        None => line.wrong(&format!("unknown command {typed:?}")),
+    })
+}
+
+/// Reads the flags `--trust` and `--no-trust` of a command, which exclude each other.
+fn trust_flag(line: &Line) -> TrustFlag {
+    if line.has("--trust") {
+        TrustFlag::Approve
+    } else if line.has("--no-trust") {
+        TrustFlag::Refuse
+    } else {
+        TrustFlag::Unset
     }
 }
 
@@ -186,8 +165,9 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, Failure> {
     }
 }
 
-pub(crate) fn help(topic: Topic) -> Result<ExitCode, Failure> {
-    out(topic.text())
+/// Prints the help of a command.
+pub(crate) fn help(place: &Place) -> Result<ExitCode, Failure> {
+    out(&pinion_cli::help::text(place))
 }
 
 pub(crate) fn version() -> Result<ExitCode, Failure> {

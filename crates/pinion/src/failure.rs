@@ -90,6 +90,12 @@ impl std::fmt::Display for Failure {
     }
 }
 
+impl From<pinion_cli::Error> for Failure {
+    fn from(error: pinion_cli::Error) -> Self {
+        Self::usage(format!("Error: {error}"))
+    }
+}
+
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         Self::failed(format!("Error: {error}"))

@@ -37,51 +37,6 @@ use crate::modes::last_words;
 use crate::signals::Ending;
 use crate::{descriptors, reader, runtime};
 
-/// The text of `fleet --help`.
-pub(crate) const HELP: &str = "\
-Many child agents, one report: runs the children of a plan side by side, tries again, fails back to other models, keeps to
-time and money, and always ends with a report. Children are pinion, or any agent that prints lines of JSON.
-
-Usage:
-  pinion fleet run PLAN.yaml < INPUT       run a plan; INPUT is {{ input }} in its prompts
-  pinion fleet check PLAN.yaml             report what is wrong with a plan, and run nothing
-  pinion fleet resume RUN                  run again what did not finish
-  pinion fleet show [RUN] [--json]         the report of a run; the newest if none is named
-  pinion fleet list [--json]               the runs there are
-  pinion fleet clean [RUN…] [--older-than TIME | --all]
-                                           delete runs; those older than 30d unless told otherwise
-
-  --output report|jsonl|none   what goes to standard output: the report as Markdown at the end (the default; in short on a
-                               terminal), every event as a line of JSON when it happens, or nothing
-  --run-dir DIR                keep the run here instead of in the agent directory's fleet/
-  --quiet                      say nothing on standard error while it runs
-
-A RUN is an id from `pinion fleet list`, a directory, or `last`.
-Exit codes: 0 all finished, 1 a child failed or the judge said no, 2 the plan is wrong, 5 the money is spent,
-124 the time is up, 130 interrupted.
-
-Examples:
-  git diff main | pinion fleet run review.yaml > review.md
-  git diff main | pinion fleet run review.yaml --output jsonl | jq -r 'select(.type==\"child_ended\") | .child'
-  pinion fleet resume last
-  pinion fleet show last --json | jq .totalCostMicros
-";
-
-/// The text of `run --help`.
-pub(crate) const RUN_HELP: &str = "\
-One conversation, printed in the lines of `opencode run --format json`: step_start, text, tool_use, step_finish, error.
-
-Usage:
-  pinion run --format json [-m MODEL] [-f FILE]… [--title NAME] [--dir DIRECTORY] [flags] [MESSAGE…]
-
-The prompt is MESSAGE, or standard input, of any size. Other flags are those of `pinion --help`.
-Exit codes: 0 done, 1 failed, 2 wrong command line.
-
-Examples:
-  pinion run --format json -m offline/demo \"list the files\"
-  git diff | pinion run --format json -m anthropic/claude-sonnet-4-5 -
-";
-
 fn start(plan: &str, arguments: &Arguments) -> Result<ExitCode, Failure> {
     let dirs = Dirs::from_env()?;
     let host = ProgramHost::new(dirs.clone());
@@ -129,6 +84,12 @@ fn list(json: bool) -> Result<ExitCode, Failure> {
 
 fn clean(which: &Which) -> Result<ExitCode, Failure> {
     runs::clean(&root(&Dirs::from_env()?), which)
+}
+
+/// Returns the ids of the stored runs, the newest first.
+pub(crate) fn run_ids() -> Result<Vec<String>, Failure> {
+    let runs = RunDir::list(&root(&Dirs::from_env()?));
+    Ok(runs.iter().rev().map(RunDir::id).collect())
 }
 
 /// Returns the directory of runs that name no other.

@@ -2,7 +2,6 @@
 
 pub(crate) mod ask;
 pub(crate) mod caller;
-mod help;
 mod import;
 mod join;
 pub(crate) mod login;
@@ -18,23 +17,23 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use crate::failure::Failure;
-use crate::verb::{Group, Line};
+use crate::verb::{Entry, Group, Line};
+use pinion_cli::tables;
 
 pub(crate) const GROUP: Group = Group {
-    name: "hub",
-    help: help::GROUP,
-    verbs: &[
-        &serve::VERB,
-        &standing::STATUS,
-        &standing::STOP,
-        &standing::INFO,
-        &join::VERB,
-        &tokens::VERB,
-        &login::LOGIN,
-        &login::LOGOUT,
-        &login::WHOAMI,
+    above: "pinion",
+    command: &tables::hub::HUB,
+    entries: &[
+        Entry::One(&serve::VERB),
+        Entry::One(&standing::STATUS),
+        Entry::One(&standing::STOP),
+        Entry::One(&standing::INFO),
+        Entry::One(&join::VERB),
+        Entry::Several(&tokens::GROUP),
+        Entry::One(&login::LOGIN),
+        Entry::One(&login::LOGOUT),
+        Entry::One(&login::WHOAMI),
     ],
-    otherwise: Some(&serve::VERB),
 };
 
 /// Runs the command after `hub`.

@@ -16,61 +16,10 @@ use crate::commands::out;
 use crate::failure::Failure;
 use crate::hub::caller::{self, Caller};
 use crate::hub::show::harmless;
-use crate::verb::{Flag, Line, Verb};
+use crate::verb::{Line, Verb};
+use pinion_cli::tables;
 
-/// The flags before the alias.
-pub(crate) const FLAGS: &[Flag] = &[
-    Flag::valued("--clip-token"),
-    Flag::bare("--stream"),
-    Flag::valued("--jq"),
-];
-
-pub(crate) const VERB: Verb = Verb {
-    name: "invoke",
-    flags: &[caller::FLAGS, FLAGS],
-    raw_after: 1,
-    help: HELP,
-    run,
-};
-
-const HELP: &str = "\
-Calls a command of a clip and prints what it answers.
-
-Usage:
-  pinion invoke [flags] ALIAS COMMAND [--key value…] [word…]
-  pinion invoke [flags] ALIAS COMMAND '{\"key\":\"value\"}'
-  pinion invoke [flags] ALIAS COMMAND -
-
-What follows the command is its input:
-  --key value, --key=value   a member; true, false, numbers, {…} and […] are what they look like
-  --key                      true, at the end or before another --key
-  --key a --key b            a list
-  word                       fills the members that the command needs, in their order
-  '{…}' or '[…]' alone       the whole input
-  -                          the whole input from standard input; text that is no JSON becomes the member stdin
-  --                         after it, --json, --stream, --jq and --help are members too
-
-Flags, before the alias:
-  --stream             print parts of the answer as they come, one per line
-  --json               print texts in quotes too
-  --jq FILTER          print what a filter in the language of jq makes of the answer, or of each part of it: each
-                       output on a line (--stream, --json and --jq may also stand at the end)
-  --clip-token TOKEN   the secret of a guarded clip
-  --timeout TIME       how long to wait: 30s, 5m
-  --server URL         the hub: PINIX_URL, else client.json's, else the one that runs here, else http://127.0.0.1:9000
-  --auth-token TOKEN   who you are: PINIX_TOKEN, else client.json's, else that of the hub that runs here
-  --root DIR           where the hub's files are
-  --ca FILE            a hub with TLS: whose certificates to believe
-
-A text is printed without quotes, everything else as JSON. The exit code is 1 if the call or the filter fails, and the
-message is on stderr. Ctrl-C takes the call back.
-
-Examples:
-  pinion invoke todo add --title \"Buy milk\" --tags home --tags shop
-  pinion invoke todo list --jq '.[] | select(.done | not) | .title'
-  pinion invoke --stream counter count --to 3
-  cat page.html | pinion invoke reader summary -
-";
+pub(crate) const VERB: Verb = Verb::new("pinion", &tables::clip::INVOKE, run);
 
 /// Runs `invoke` with these arguments.
 pub(crate) fn run_words(arguments: &[String]) -> Result<ExitCode, Failure> {

@@ -15,7 +15,6 @@ mod engine;
 mod extensions;
 mod failure;
 mod fleet;
-mod help;
 mod hub;
 mod invoke;
 mod mcp;
@@ -53,6 +52,11 @@ fn main() -> ExitCode {
         descriptors::limit_memory(pinion_filter::MEMORY_LIMIT);
         return pinion_filter::filter_main(hub::show::harmless);
     }
+    if let [first, rest @ ..] = arguments.as_slice()
+        && first == pinion_cli::complete::ARGUMENT
+    {
+        return commands::complete(rest);
+    }
     signals::survive_file_limits();
     let done = match link {
         Some(link) => pinix::run(link, &arguments),
@@ -67,7 +71,7 @@ fn main() -> ExitCode {
 fn run(program: Program, arguments: Vec<String>) -> Result<ExitCode, Failure> {
     let action = cli::parse(program, arguments)?;
     match action {
-        Action::Help(topic) => commands::help(topic),
+        Action::Help(place) => commands::help(&place),
         Action::Version => commands::version(),
         Action::Command(command) => {
             commands::run(command).map_err(|failure| failure.for_program(program))

@@ -22,49 +22,13 @@ use tokio_util::sync::CancellationToken;
 use crate::failure::Failure;
 use crate::hub::caller::{self, Caller, path_of};
 use crate::invoke::refusal;
-use crate::verb::{Flag, Line, Verb};
+use crate::verb::{Line, Verb};
+use pinion_cli::tables;
 
 /// The interval between checks whether the clip whose commands are tools has changed.
 const LOOK: Duration = Duration::from_secs(2);
 
-pub(crate) const VERB: Verb = Verb {
-    name: "mcp",
-    flags: &[
-        caller::FLAGS,
-        &[
-            Flag::bare("--all"),
-            Flag::valued("--clip"),
-            Flag::valued("--tool-prefix"),
-            Flag::valued("--clip-token"),
-            Flag::valued("--http"),
-            Flag::valued("--allow-host"),
-            Flag::valued("--allow-origin"),
-        ],
-    ],
-    raw_after: usize::MAX,
-    help: HELP,
-    run,
-};
-
-const HELP: &str = "\
-An MCP server whose tools are the clips of a hub, on standard input and output or over HTTP.
-
-Usage:
-  pinion mcp [--all]                     tools list, info, invoke and invoke_stream, for all clips
-  pinion mcp CLIP, pinion mcp --clip CLIP   a tool for each command of one clip
-
-  --tool-prefix TEXT       put this in front of every tool's name
-  --clip-token SECRET      the secret of a guarded clip
-  --http ADDRESS           serve at http://ADDRESS/mcp; callers show the same token that is shown to the hub
-  --allow-host NAME        over HTTP: another name of this machine; may be repeated
-  --allow-origin URL       over HTTP: pages that may call; may be repeated
-  --server, --auth-token, --root   as in `pinion clip --help`
-
-Examples:
-  pinion mcp todo
-  claude mcp add hub -- pinion mcp
-  pinion mcp --http 127.0.0.1:9100
-";
+pub(crate) const VERB: Verb = Verb::new("pinion", &tables::clip::MCP, run);
 
 /// Runs `mcp` with the arguments after it.
 pub(crate) fn run_words(arguments: &[String]) -> Result<ExitCode, Failure> {

@@ -15,6 +15,8 @@ use std::io::{IsTerminal, Read};
 use std::path::Path;
 use std::process::ExitCode;
 
+use pinion_cli::{Place, tables};
+
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::program::Program;
@@ -128,16 +130,18 @@ impl<'a> Words<'a> {
 fn pinix(arguments: &[String]) -> Result<ExitCode, Failure> {
     let words = Words::read(arguments)?;
     let Some(first) = words.rest.first() else {
-        return out(HELP);
+        return help(&Place::root(&tables::pinix::PINIX));
     };
     match first.as_str() {
-        "help" | "--help" | "-h" => out(HELP),
+        "help" | "--help" | "-h" => help(&Place::root(&tables::pinix::PINIX)),
         "--version" | "version" => crate::commands::version(),
         "start" => start::run(&words.rest[1..]),
         "daemon" => start::foreground(&words.rest[1..]),
         "stop" | "status" => hub::run(words.rest),
         "hub" => match words.rest.get(1).map(String::as_str) {
-            None | Some("help" | "--help" | "-h") => out(HELP),
+            None | Some("help" | "--help" | "-h") => {
+                help(&Place::below("pinix", &tables::pinix::HUB))
+            }
             Some(word) => {
                 grouped(&words, word, 2).unwrap_or_else(|| Err(unknown(&format!("hub {word}"))))
             }
@@ -161,6 +165,10 @@ fn pinix(arguments: &[String]) -> Result<ExitCode, Failure> {
             None => call(&words, 0),
         },
     }
+}
+
+fn help(place: &Place) -> Result<ExitCode, Failure> {
+    out(&pinion_cli::help::text(place))
 }
 
 fn unknown(word: &str) -> Failure {
@@ -227,33 +235,3 @@ fn piped() -> Result<Option<String>, Failure> {
     stdin.read_to_string(&mut text)?;
     Ok(Some(text).filter(|text| !text.is_empty()))
 }
-
-const HELP: &str = "\
-pinix: the hub, its clips and calls to them, by the words of Pinix.
-
-Usage:
-  pinix [--server URL] [--auth-token TOKEN] COMMAND …
-
-  start [--foreground] [flags], stop, status     the hub; `pinix start --help` lists the flags
-  hub list, hub info CLIP                        what there is (also: list, info)
-  hub add SOURCE, hub remove CLIP, hub update CLIP
-  hub bind CLIP SLOT [TARGET], hub unbind CLIP SLOT, hub bindings CLIP
-  hub logs [CLIP] [--tail 50] [-f], hub mcp [CLIP]
-  [--clip-token T] invoke CLIP COMMAND [--key value…]   a call (also: CLIP COMMAND …); --stream, --json, --jq FILTER
-  data CLIP read|write|list|delete|stat [PATH]
-  schedule add ID CLIP COMMAND --cron '*/5 * * * *' [--input JSON] [--desc TEXT]
-  schedule list, schedule remove|pause|resume|run|history ID
-  chat [--agent-id ID]                           talk to the hub's agent
-  registry search WORDS, registry publish [PATH], registry dist-tag list|add PACKAGE …
-  registry register|login|whoami|logout          an account at a registry
-  login [--server URL] [--token TOKEN], whoami, logout   who you are at your hub
-  config get|set registry|hub|hub-token [VALUE]
-
-What pinion calls them, with help for each: pinion hub, pinion clip, pinion invoke, pinion mcp.
-
-Examples:
-  pinix start
-  pinix hub add ./todo
-  pinix todo add --title \"Buy milk\"
-  pinix todo list --jq '.[].title'
-";

@@ -3,6 +3,9 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use pinion_cli::Command;
+use pinion_cli::tables::root;
+
 /// The name by which the binary was called. It selects the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Program {
@@ -21,6 +24,15 @@ impl Program {
             Some("pi") => Self::Pi,
             Some("pinocchio") => Self::Pinocchio,
             _ => Self::Pinion,
+        }
+    }
+
+    /// Returns the table of the program's command line.
+    pub fn table(self) -> &'static Command {
+        match self {
+            Self::Pinion => &root::PINION,
+            Self::Pi => &root::PI,
+            Self::Pinocchio => &root::PINOCCHIO,
         }
     }
 

@@ -12,6 +12,8 @@ mod support;
 
 use std::process::Stdio;
 
+use pinion_cli::complete::{Shell, script};
+use pinion_cli::{Count, Place, Value, tables};
 use pinion_testkit::{Exit, Program, Sandbox};
 use serde_json::json;
 use support::{args, offline_sandbox, pinion};
@@ -89,72 +91,9 @@ fn called_as_pi_approve_trusts_and_takes_no_word() {
     assert!(sandbox.work().join("ran").exists(), "{}", ran.err);
 }
 
-/// Every command, with the arguments it needs.
-const COMMANDS: &[&[&str]] = &[
-    &["trust"],
-    &["doctor"],
-    &["models"],
-    &["sessions", "list"],
-    &["sessions", "show"],
-    &["sessions", "export"],
-    &["schema", "pi"],
-    &["install"],
-    &["remove"],
-    &["uninstall"],
-    &["update"],
-    &["list"],
-    &["extensions", "list"],
-    &["profiles", "list"],
-    &["profiles", "show"],
-    &["profiles", "debug"],
-    &["turns", "list"],
-    &["turns", "show"],
-    &["turns", "export"],
-    &["turns", "check"],
-    &["timeline", "list"],
-    &["timeline", "show"],
-    &["timeline", "export"],
-    &["timeline", "check"],
-    &["fleet", "run"],
-    &["fleet", "resume"],
-    &["fleet", "show"],
-    &["fleet", "list"],
-    &["fleet", "clean"],
-    &["completions"],
-    &["help"],
-    &["hub"],
-    &["hub", "serve"],
-    &["hub", "status"],
-    &["hub", "stop"],
-    &["hub", "info"],
-    &["hub", "join"],
-    &["hub", "token"],
-    &["clip", "add"],
-    &["clip", "list"],
-    &["clip", "show"],
-    &["clip", "remove"],
-    &["clip", "update"],
-    &["clip", "logs"],
-    &["clip", "data"],
-    &["clip", "new"],
-    &["clip", "bind"],
-    &["clip", "unbind"],
-    &["clip", "bindings"],
-    &["invoke"],
-    &["mcp"],
-    &["commands", "list"],
-];
-
 #[test]
-fn every_command_refuses_unknown_options_and_explains_itself() {
+fn mistyped_commands_are_refused_with_the_nearest_one() {
     let sandbox = offline_sandbox(&json!({}));
-    for command in COMMANDS {
-        refused(&sandbox, &[command, &["--bogus"][..]].concat(), "--bogus");
-        let help = run(&sandbox, &[command, &["--help"][..]].concat());
-        assert_eq!(help.code, Exit::Code(0), "{command:?}: {}", help.err);
-        assert!(help.out.contains("Usage:"), "{command:?}: {}", help.out);
-    }
-    assert!(!sandbox.agent().join("trust.json").exists());
     for (line, said) in [
         (&["trust", "--revok"][..], "did you mean --revoke?"),
         (&["trust", "--list"], "unknown option --list"),
@@ -175,6 +114,123 @@ fn every_command_refuses_unknown_options_and_explains_itself() {
     assert!(!sandbox.agent().join("trust.json").exists());
     let help = run(&sandbox, &["help", "fleet"]);
     assert!(help.out.contains("pinion fleet resume"), "{}", help.out);
+}
+
+/// Commands whose arguments belong to command files or to pi's grammar: a wrong one is refused there.
+const OTHER_GRAMMAR: [&str; 4] = ["run-command", "commands run", "commands help", "run"];
+
+#[test]
+fn every_command_and_flag_is_documented_and_unknown_ones_are_refused() {
+    let sandbox = offline_sandbox(&json!({}));
+    for place in Place::root(&tables::root::PINION).all() {
+        let name = place.name();
+        let words: Vec<&str> = name.split_whitespace().collect();
+        let with = |more: &[&'static str]| [&words[..], more].concat();
+        let help = run(&sandbox, &with(&["--help"]));
+        assert_eq!(help.code, Exit::Code(0), "{name}: {}", help.err);
+        if name == "commands run" || name == "commands help" {
+            continue;
+        }
+        assert_eq!(help.out, pinion_cli::help::text(&place), "{name}");
+        let same = run(&sandbox, &[&["help"], &words[..]].concat());
+        assert_eq!(same.out, help.out, "help {name}");
+        if OTHER_GRAMMAR.contains(&name) {
+            continue;
+        }
+        refused(&sandbox, &with(&["--bogus"]), "--bogus");
+        for flag in place.command.all_flags() {
+            let slip = format!("{}x", flag.name);
+            let line = [&words[..], &[&slip]].concat();
+            refused(&sandbox, &line, "id you mean --");
+            if matches!(flag.value, Value::Required(..)) {
+                let line = [&words[..], &[flag.name]].concat();
+                let said = format!("{} needs a ", flag.name);
+                refused(&sandbox, &line, &said);
+            }
+        }
+        let arguments = place.command.arguments.first();
+        let needed = arguments.filter(|argument| argument.count == Count::One);
+        if let Some(argument) = needed.filter(|_| !["install", "remove"].contains(&name)) {
+            refused(&sandbox, &words, argument.name);
+        }
+        if !place.command.commands.is_empty() && !name.is_empty() {
+            refused(&sandbox, &with(&["lisst"]), "unknown command");
+        }
+    }
+    assert!(!sandbox.agent().join("trust.json").exists());
+}
+
+#[test]
+fn every_command_explains_itself_under_every_name() {
+    let sandbox = offline_sandbox(&json!({}));
+    for root in [
+        &tables::root::PI,
+        &tables::root::PINOCCHIO,
+        &tables::pinix::PINIX,
+        &tables::pinix::PINIXD,
+    ] {
+        let program = Program::linked(env!("CARGO_BIN_EXE_pinion"), root.name);
+        for place in Place::root(root).all() {
+            let words: Vec<&str> = place.name().split_whitespace().collect();
+            if words.contains(&"schedule") || words.last() == Some(&"help") {
+                continue;
+            }
+            let ran = run_as(&program, &sandbox, &[&words[..], &["--help"]].concat());
+            assert_eq!(ran.code, Exit::Code(0), "{}: {}", place.words(), ran.err);
+            assert!(ran.out.contains("Usage:"), "{}: {}", place.words(), ran.out);
+        }
+    }
+}
+
+#[test]
+fn completions_and_manuals_exist_under_every_name() {
+    let sandbox = offline_sandbox(&json!({}));
+    for root in tables::PROGRAMS {
+        for shell in Shell::NAMES {
+            let ran = run(&sandbox, &["completions", shell, root.name]);
+            assert_eq!(
+                ran.out,
+                script(Shell::named(shell).unwrap(), root),
+                "{}",
+                ran.err
+            );
+        }
+        for place in Place::root(root).all() {
+            let words: Vec<&str> = place.words().split_whitespace().collect();
+            let ran = run(&sandbox, &[&["man"], &words[..]].concat());
+            assert_eq!(ran.code, Exit::Code(0), "{}: {}", place.words(), ran.err);
+            assert!(
+                ran.out.starts_with(".TH "),
+                "{}: {}",
+                place.words(),
+                ran.out
+            );
+        }
+    }
+    refused(&sandbox, &["completions", "bashh"], "did you mean bash?");
+    refused(
+        &sandbox,
+        &["completions", "bash", "pinon"],
+        "did you mean pinion?",
+    );
+    refused(&sandbox, &["man", "hbu"], "did you mean hub?");
+}
+
+#[test]
+fn values_are_listed_for_shells() {
+    let sandbox = offline_sandbox(&json!({}));
+    let listed = |kind: &str, prefix: &str| run(&sandbox, &["__complete", kind, prefix]);
+    assert_eq!(listed("model", "offline/d").out, "offline/demo\n");
+    assert_eq!(listed("model", "nothing").out, "");
+    assert_eq!(listed("session", "").out, "");
+    let ran = run(&sandbox, &[&DEMO[..], &["-p", "hello"]].concat());
+    assert_eq!(ran.code, Exit::Code(0), "{}", ran.err);
+    let id = listed("session", "").out;
+    assert_eq!(listed("session", &id[..4]).out, id);
+    assert_eq!(listed("run", "").code, Exit::Code(0));
+    let clips = listed("clip", "");
+    assert_eq!((clips.out.as_str(), clips.err.as_str()), ("", ""));
+    assert_eq!(listed("word", "").code, Exit::Code(2));
 }
 
 #[test]

@@ -204,6 +204,7 @@ pub static SCHEMA: Command = Command {
             Flag::bare("--multi-session", "the additions of several sessions"),
         ],
     }],
+    conflicts: &[&["--dialect", "--multi-session"]],
     notes: "`fleet` is the schema of report.json and events.jsonl of `pinion fleet`.",
     examples: &[
         "pinion schema pi --dialect modern > pi-modern.schema.json",

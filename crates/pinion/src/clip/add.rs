@@ -9,53 +9,19 @@ use pinion_proto::hub::{
 };
 use serde_json::json;
 
-use super::{help, list, source};
+use super::{list, source};
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::hub::caller::{self, Caller, Shape};
 use crate::hub::show::plain;
-use crate::verb::{Flag, Line, Verb};
+use crate::verb::{Line, Verb};
+use pinion_cli::tables;
 
-pub(super) const ADD: Verb = Verb {
-    name: "clip add",
-    flags: &[
-        caller::FLAGS,
-        &[
-            Flag::valued("--alias"),
-            Flag::valued("--provider"),
-            Flag::valued("--token"),
-            Flag::valued("--registry"),
-            Flag::valued("--path"),
-            Flag::bare("--watch"),
-        ],
-    ],
-    raw_after: usize::MAX,
-    help: help::ADD,
-    run: add,
-};
+pub(super) const ADD: Verb = Verb::new("pinion clip", &tables::clip::ADD, add);
 
-pub(super) const REMOVE: Verb = Verb {
-    name: "clip remove",
-    flags: &[caller::FLAGS, &[Flag::bare("--purge")]],
-    raw_after: usize::MAX,
-    help: help::REMOVE,
-    run: remove,
-};
+pub(super) const REMOVE: Verb = Verb::new("pinion clip", &tables::clip::REMOVE, remove);
 
-pub(super) const UPDATE: Verb = Verb {
-    name: "clip update",
-    flags: &[
-        caller::FLAGS,
-        &[
-            Flag::bare("--all"),
-            Flag::valued("--version"),
-            Flag::valued("--registry"),
-        ],
-    ],
-    raw_after: usize::MAX,
-    help: help::UPDATE,
-    run: update,
-};
+pub(super) const UPDATE: Verb = Verb::new("pinion clip", &tables::clip::UPDATE, update);
 
 async fn install(caller: &Caller, request: &AddClipRequest) -> Result<ClipInfo, Failure> {
     let added: AddClipResponse = caller.ask("AddClip", request).await?;

@@ -11,44 +11,19 @@ use pinion_proto::hub::{
 };
 use serde_json::{Value, json};
 
-use super::{help, list};
+use super::list;
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::hub::caller::{self, Caller, Shape};
 use crate::hub::show::table;
-use crate::verb::{Flag, Line, Verb};
+use crate::verb::{Line, Verb};
+use pinion_cli::tables;
 
-pub(super) const BIND: Verb = Verb {
-    name: "clip bind",
-    flags: &[
-        caller::FLAGS,
-        &[
-            Flag::valued("--hub"),
-            Flag::valued("--hub-token"),
-            Flag::valued("--clip-token"),
-            Flag::bare("--list"),
-        ],
-    ],
-    raw_after: usize::MAX,
-    help: help::BIND,
-    run: bind,
-};
+pub(super) const BIND: Verb = Verb::new("pinion clip", &tables::clip::BIND, bind);
 
-pub(super) const UNBIND: Verb = Verb {
-    name: "clip unbind",
-    flags: &[caller::FLAGS],
-    raw_after: usize::MAX,
-    help: help::UNBIND,
-    run: unbind,
-};
+pub(super) const UNBIND: Verb = Verb::new("pinion clip", &tables::clip::UNBIND, unbind);
 
-pub(super) const BINDINGS: Verb = Verb {
-    name: "clip bindings",
-    flags: &[caller::FLAGS],
-    raw_after: usize::MAX,
-    help: help::BINDINGS,
-    run: bindings,
-};
+pub(super) const BINDINGS: Verb = Verb::new("pinion clip", &tables::clip::BINDINGS, bindings);
 
 fn bind(line: &Line) -> Result<ExitCode, Failure> {
     if line.has("--list") {
@@ -58,7 +33,7 @@ fn bind(line: &Line) -> Result<ExitCode, Failure> {
     let (alias, slot, target) = match line.words.as_slice() {
         [alias, slot] => (alias, slot, slot),
         [alias, slot, target] => (alias, slot, target),
-        _ => return Err(line.wrong("say which clip, which slot, and what to bind")),
+        _ => return Err(line.misfit()),
     };
     let text = |flag: &str| line.value(flag).unwrap_or_default().to_owned();
     if line.value("--hub").is_none() && line.has("--hub-token") {

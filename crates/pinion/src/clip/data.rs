@@ -8,42 +8,28 @@ use pinion_proto::Message;
 use pinion_proto::hub::{DataRequest, DataResponse};
 use serde_json::json;
 
-use super::help;
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::hub::caller::{self, Caller, Shape};
 use crate::hub::show::{json_list, plain, table};
-use crate::verb::{Flag, Line, Verb};
+use crate::verb::{Line, Verb};
+use pinion_cli::tables;
 
 /// The largest content to send, in bytes: the hub stores less, but base64 is longer.
 const FILE_LIMIT: u64 = 64 << 20;
 
 const OPERATIONS: [&str; 5] = ["read", "write", "list", "delete", "stat"];
 
-pub(super) const VERB: Verb = Verb {
-    name: "clip data",
-    flags: &[
-        caller::FLAGS,
-        &[
-            Flag::valued("--content"),
-            Flag::valued("--file"),
-            Flag::valued("--encoding"),
-            Flag::valued("--mime"),
-        ],
-    ],
-    raw_after: usize::MAX,
-    help: help::DATA,
-    run,
-};
+pub(super) const VERB: Verb = Verb::new("pinion clip", &tables::clip::DATA, run);
 
 fn run(line: &Line) -> Result<ExitCode, Failure> {
     let (alias, operation, path) = match line.words.as_slice() {
-        [alias, operation] if operation == "list" => (alias, operation.as_str(), ""),
         [alias, operation, path] => (alias, operation.as_str(), path.as_str()),
-        [_, operation] if OPERATIONS.contains(&operation.as_str()) => {
+        [_, operation] if OPERATIONS.contains(&operation.as_str()) && operation != "list" => {
             return Err(line.wrong(&format!("{operation} needs a path")));
         }
-        _ => return Err(line.wrong("say which clip, what to do and where")),
+        [alias, operation] => (alias, operation.as_str(), ""),
+        _ => return Err(line.misfit()),
     };
     if !OPERATIONS.contains(&operation) {
         let hint = pinion_spelling::nearest(operation, OPERATIONS);

@@ -4,35 +4,36 @@ use std::process::ExitCode;
 
 use pinion_proto::hub::{ClipInfo, ClipStatus, ListClipsRequest, ListClipsResponse};
 
-use super::help;
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::hub::caller::{self, Caller, Shape};
 use crate::hub::show::{json_list, plain, table};
 use crate::verb::{Line, Verb};
+use pinion_cli::tables;
 
 /// Maximum width of the commands column, in characters.
 const WIDE: usize = 48;
 
-pub(super) const VERB: Verb = Verb {
-    name: "clip list",
-    flags: &[caller::FLAGS],
-    raw_after: usize::MAX,
-    help: help::LIST,
-    run,
-};
+pub(super) const VERB: Verb = Verb::new("pinion clip", &tables::clip::LIST, run);
 
 /// `clip list` in the format of `pinix`: alias, package, version, provider and commands, separated by tabs.
-pub(super) const IN_TABS: Verb = Verb {
-    run: in_tabs,
-    ..VERB
-};
+pub(super) const IN_TABS: Verb = Verb::new("pinix hub", &tables::clip::LIST, in_tabs);
 
 /// Returns all clips that the caller may see.
 pub(super) async fn clips(caller: &Caller) -> Result<Vec<ClipInfo>, Failure> {
     let request = ListClipsRequest::default();
     let listed: ListClipsResponse = caller.ask("ListClips", &request).await?;
     Ok(listed.clips)
+}
+
+/// Returns the aliases of all clips. A hub that does not answer within two seconds is a failure.
+pub(super) fn aliases() -> Result<Vec<String>, Failure> {
+    let Some(line) = Line::read(&VERB, &["--timeout=2s".to_owned()])? else {
+        return Ok(Vec::new());
+    };
+    let caller = Caller::of(&line)?;
+    let clips = caller::wait(clips(&caller))?;
+    Ok(clips.iter().map(|clip| clip.name.to_string()).collect())
 }
 
 fn run(line: &Line) -> Result<ExitCode, Failure> {

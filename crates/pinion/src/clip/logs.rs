@@ -8,30 +8,16 @@ use jiff::tz::TimeZone;
 use pinion_proto::Message;
 use pinion_proto::hub::{GetLogsRequest, LogEntry};
 
-use super::help;
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::hub::caller::{self, Caller};
 use crate::hub::show::plain;
-use crate::verb::{Flag, Line, Verb};
+use crate::verb::{Line, Verb};
+use pinion_cli::tables;
 
 const DEFAULT_TAIL: i32 = 50;
 
-pub(super) const VERB: Verb = Verb {
-    name: "clip logs",
-    flags: &[
-        caller::FLAGS,
-        &[
-            Flag::valued("--tail").or("-n"),
-            Flag::bare("--follow").or("-f"),
-            Flag::bare("--system"),
-            Flag::valued("--level"),
-        ],
-    ],
-    raw_after: usize::MAX,
-    help: help::LOGS,
-    run,
-};
+pub(super) const VERB: Verb = Verb::new("pinion clip", &tables::clip::LOGS, run);
 
 fn run(line: &Line) -> Result<ExitCode, Failure> {
     let alias = match (line.words.as_slice(), line.has("--system")) {

@@ -8,23 +8,13 @@ use pinion_clip::alias;
 use pinion_files::Replace;
 use serde_json::json;
 
-use super::help;
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::hub::caller::Shape;
-use crate::verb::{Flag, Line, Verb};
+use crate::verb::{Line, Verb};
+use pinion_cli::tables;
 
-pub(super) const VERB: Verb = Verb {
-    name: "clip new",
-    flags: &[&[
-        Flag::valued("--lang").or("-l"),
-        Flag::valued("--path"),
-        Flag::bare("--json"),
-    ]],
-    raw_after: usize::MAX,
-    help: help::NEW,
-    run,
-};
+pub(super) const VERB: Verb = Verb::new("pinion clip", &tables::clip::NEW, run);
 
 struct File {
     path: &'static str,

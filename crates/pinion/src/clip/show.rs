@@ -6,24 +6,18 @@ use std::process::ExitCode;
 use pinion_proto::Message;
 use pinion_proto::hub::{ClipManifest, CommandInfo, GetManifestRequest, GetManifestResponse};
 
-use super::help;
 use super::schema::fields;
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::hub::caller::{self, Caller, Shape};
 use crate::hub::show::{plain, strong};
 use crate::verb::{Line, Verb};
+use pinion_cli::tables;
 
-pub(super) const VERB: Verb = Verb {
-    name: "clip show",
-    flags: &[caller::FLAGS],
-    raw_after: usize::MAX,
-    help: help::SHOW,
-    run,
-};
+pub(super) const VERB: Verb = Verb::new("pinion clip", &tables::clip::SHOW, run);
 
 /// `clip show` with text output unless `--json` is given, even if stdout is not a terminal.
-pub(super) const INFO: Verb = Verb { run: info, ..VERB };
+pub(super) const INFO: Verb = Verb::new("pinix hub", &tables::pinix::INFO, info);
 
 /// Fetches the manifest of a clip.
 pub(crate) async fn manifest(caller: &Caller, alias: &str) -> Result<ClipManifest, Failure> {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use pinion_history::{HistoryError, StoreChoice, Transcript};
 
 use crate::failure::Failure;
-use crate::verb::{Flag, Line};
+use crate::verb::Line;
 
 /// One of the two kinds of databases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,17 +32,6 @@ impl Store {
         }
     }
 }
-
-/// Flags that `turns` and `timeline` share.
-pub(super) const SESSION: Flag = Flag::valued("--session").or("--session-id");
-pub(super) const LIMIT: Flag = Flag::valued("--limit");
-pub(super) const JSON: Flag = Flag::bare("--json");
-pub(super) const EXPORT_FLAGS: &[Flag] = &[
-    SESSION,
-    LIMIT,
-    Flag::valued("--format"),
-    Flag::valued("--output").or("-o"),
-];
 
 /// The verb after `turns` or `timeline`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -268,30 +257,23 @@ pub(super) fn beginning(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verb::{ALL_FLAGS, Verb};
+    use crate::verb::Verb;
+    use pinion_cli::tables::databases::{TIMELINE_EXPORT, TIMELINE_SHOW, TURNS_EXPORT};
 
-    const ALL: Verb = Verb {
-        name: "turns export",
-        flags: &[
-            EXPORT_FLAGS,
-            &[
-                Flag::valued("--turns-db"),
-                Flag::valued("--phase"),
-                Flag::bare("--all"),
-                Flag::valued("--timeline-backend"),
-                Flag::valued("--timeline-dsn"),
-                Flag::valued("--as-of"),
-                JSON,
-            ],
-        ],
-        raw_after: ALL_FLAGS,
-        help: "",
-        run: |_| Ok(ExitCode::SUCCESS),
-    };
+    const TURNS: Verb = Verb::new("pinion turns", &TURNS_EXPORT, |_| Ok(ExitCode::SUCCESS));
+    const TIMELINE: Verb = Verb::new("pinion timeline", &TIMELINE_EXPORT, |_| {
+        Ok(ExitCode::SUCCESS)
+    });
+    const SHOW: Verb = Verb::new("pinion timeline", &TIMELINE_SHOW, |_| Ok(ExitCode::SUCCESS));
 
     fn asked(store: Store, words: &str) -> Result<Asked, String> {
         let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
-        let line = Line::read(&ALL, &words).map_err(|failure| failure.to_string())?;
+        let verb = match store {
+            Store::Turns => &TURNS,
+            Store::Timeline if words.iter().any(|word| word == "--json") => &SHOW,
+            Store::Timeline => &TIMELINE,
+        };
+        let line = Line::read(verb, &words).map_err(|failure| failure.to_string())?;
         Asked::read(store, &line.unwrap()).map_err(|failure| failure.to_string())
     }
 

@@ -13,16 +13,10 @@ use super::out;
 use crate::approvals;
 use crate::cli::ApprovalFlags;
 use crate::failure::Failure;
-use crate::help;
-use crate::verb::{ALL_FLAGS, Line, Verb};
+use crate::verb::{Line, Verb};
+use pinion_cli::tables;
 
-pub(super) const VERB: Verb = Verb {
-    name: "doctor",
-    flags: &[],
-    raw_after: ALL_FLAGS,
-    help: help::DOCTOR,
-    run,
-};
+pub(super) const VERB: Verb = Verb::new("pinion", &tables::commands::DOCTOR, run);
 
 fn run(line: &Line) -> Result<ExitCode, Failure> {
     let [] = line.exactly()?;

@@ -12,32 +12,23 @@ use serde_json::{Value, json};
 use super::out;
 use crate::extensions::options;
 use crate::failure::Failure;
-use crate::verb::{ALL_FLAGS, Flag, Group, Line, Verb};
-use crate::{help, runtime};
+use crate::runtime;
+use crate::verb::{Entry, Group, Line, Verb};
+use pinion_cli::tables;
 
-const LIST: Verb = Verb {
-    name: "extensions list",
-    flags: &[&[
-        Flag::bare("--json"),
-        Flag::bare("--no-load"),
-        Flag::bare("--trust"),
-        Flag::bare("--no-trust"),
-        Flag::bare("--no-extensions").or("-ne"),
-        Flag::valued("--extension").or("-e"),
-    ]],
-    raw_after: ALL_FLAGS,
-    help: help::EXTENSIONS,
-    run: |line| {
+const LIST: Verb = Verb::new(
+    "pinion extensions",
+    &tables::commands::EXTENSIONS_LIST,
+    |line| {
         let [] = line.exactly()?;
         list(&Wanted::of(line)?)
     },
-};
+);
 
 pub(super) const GROUP: Group = Group {
-    name: "extensions",
-    help: help::EXTENSIONS,
-    verbs: &[&LIST],
-    otherwise: None,
+    above: "pinion",
+    command: &tables::commands::EXTENSIONS,
+    entries: &[Entry::One(&LIST)],
 };
 
 struct Wanted {
@@ -58,7 +49,7 @@ impl Wanted {
                     Discovery::On
                 },
             },
-            trust: super::trust_flag(line)?,
+            trust: super::trust_flag(line),
             json: line.has("--json"),
             no_load: line.has("--no-load"),
         })

@@ -9,19 +9,13 @@ use pinion_message::Model;
 
 use super::out;
 use crate::failure::Failure;
-use crate::help;
-use crate::verb::{ALL_FLAGS, Verb};
+use crate::verb::Verb;
+use pinion_cli::tables;
 
-pub(super) const VERB: Verb = Verb {
-    name: "models",
-    flags: &[],
-    raw_after: ALL_FLAGS,
-    help: help::MODELS,
-    run: |line| {
-        let search = line.words.join(" ");
-        list(Some(search.as_str()).filter(|search| !search.is_empty()))
-    },
-};
+pub(super) const VERB: Verb = Verb::new("pinion", &tables::commands::MODELS, |line| {
+    let search = line.words.join(" ");
+    list(Some(search.as_str()).filter(|search| !search.is_empty()))
+});
 
 /// Prints the models that match `search`.
 pub(super) fn list(search: Option<&str>) -> Result<ExitCode, Failure> {

@@ -19,62 +19,35 @@ use serde_json::json;
 use self::install::{Installed, Network, failed, install};
 use super::out;
 use crate::failure::Failure;
-use crate::help;
-use crate::verb::{ALL_FLAGS, Flag, Line, Verb};
+use crate::verb::{Line, Verb};
+use pinion_cli::tables;
 
-const LOCAL: Flag = Flag::bare("--local").or("-l");
-const OFFLINE: Flag = Flag::bare("--offline");
+pub(super) const INSTALL: Verb = Verb::new("pinion", &tables::packages::INSTALL, |line| {
+    if line.words.is_empty() {
+        return line.help();
+    }
+    let [source] = words(line)?;
+    install_one(&Dirs::from_env()?, source, &Arguments::of(line))
+});
 
-pub(super) const INSTALL: Verb = Verb {
-    name: "install",
-    flags: &[&[LOCAL, OFFLINE]],
-    raw_after: ALL_FLAGS,
-    help: help::PACKAGES,
-    run: |line| {
-        if line.words.is_empty() {
-            return out(help::PACKAGES);
-        }
-        let [source] = words(line)?;
-        install_one(&Dirs::from_env()?, source, &Arguments::of(line))
-    },
-};
+pub(super) const REMOVE: Verb = Verb::new("pinion", &tables::packages::REMOVE, |line| {
+    if line.words.is_empty() {
+        return line.help();
+    }
+    let [source] = words(line)?;
+    remove(&Dirs::from_env()?, source, &Arguments::of(line))
+});
 
-pub(super) const REMOVE: Verb = Verb {
-    name: "remove",
-    flags: &[&[LOCAL, OFFLINE]],
-    raw_after: ALL_FLAGS,
-    help: help::PACKAGES,
-    run: |line| {
-        if line.words.is_empty() {
-            return out(help::PACKAGES);
-        }
-        let [source] = words(line)?;
-        remove(&Dirs::from_env()?, source, &Arguments::of(line))
-    },
-};
+pub(super) const UPDATE: Verb = Verb::new("pinion", &tables::packages::UPDATE, |line| {
+    let source = line.at_most_one();
+    let source = source.map_err(|failure| prompt(line, 1, failure))?;
+    update(&Dirs::from_env()?, source, &Arguments::of(line))
+});
 
-pub(super) const UPDATE: Verb = Verb {
-    name: "update",
-    flags: &[&[OFFLINE]],
-    raw_after: ALL_FLAGS,
-    help: help::PACKAGES,
-    run: |line| {
-        let source = line.at_most_one();
-        let source = source.map_err(|failure| prompt(line, 1, failure))?;
-        update(&Dirs::from_env()?, source, &Arguments::of(line))
-    },
-};
-
-pub(super) const LIST: Verb = Verb {
-    name: "list",
-    flags: &[&[OFFLINE, Flag::bare("--json")]],
-    raw_after: ALL_FLAGS,
-    help: help::PACKAGES,
-    run: |line| {
-        let [] = words(line)?;
-        list(&Dirs::from_env()?, &Arguments::of(line))
-    },
-};
+pub(super) const LIST: Verb = Verb::new("pinion", &tables::packages::LIST, |line| {
+    let [] = words(line)?;
+    list(&Dirs::from_env()?, &Arguments::of(line))
+});
 
 /// Returns the words of a command; the error suggests `-p`, because the user may have meant them as a prompt.
 fn words<const COUNT: usize>(line: &Line) -> Result<[&str; COUNT], Failure> {

@@ -15,53 +15,38 @@ use serde_json::{Map, Value, json};
 
 use super::out;
 use crate::failure::Failure;
-use crate::verb::{ALL_FLAGS, Flag, Group, Line, Verb};
-use crate::{help, surroundings};
+use crate::surroundings;
+use crate::verb::{Entry, Group, Line, Verb};
+use pinion_cli::tables;
 
-const FLAGS: &[Flag] = &[
-    Flag::bare("--json"),
-    Flag::bare("--trust"),
-    Flag::bare("--no-trust"),
-    Flag::valued("--profile"),
-    Flag::valued("--config-file"),
-    Flag::valued("--profile-registries"),
-];
-
-const LIST: Verb = Verb {
-    name: "profiles list",
-    flags: &[FLAGS],
-    raw_after: ALL_FLAGS,
-    help: help::PROFILES,
-    run: |line| {
+const LIST: Verb = Verb::new(
+    "pinion profiles",
+    &tables::commands::PROFILES_LIST,
+    |line| {
         let [] = line.exactly()?;
         list(&Wanted::of(line, None)?)
     },
-};
+);
 
-const SHOW: Verb = Verb {
-    name: "profiles show",
-    flags: &[FLAGS],
-    raw_after: ALL_FLAGS,
-    help: help::PROFILES,
-    run: |line| show(&Wanted::of(line, line.at_most_one()?)?),
-};
+const SHOW: Verb = Verb::new(
+    "pinion profiles",
+    &tables::commands::PROFILES_SHOW,
+    |line| show(&Wanted::of(line, line.at_most_one()?)?),
+);
 
-const DEBUG: Verb = Verb {
-    name: "profiles debug",
-    flags: &[FLAGS],
-    raw_after: ALL_FLAGS,
-    help: help::PROFILES,
-    run: |line| {
+const DEBUG: Verb = Verb::new(
+    "pinion profiles",
+    &tables::commands::PROFILES_DEBUG,
+    |line| {
         let [] = line.exactly()?;
         debug(&Wanted::of(line, None)?)
     },
-};
+);
 
 pub(super) const GROUP: Group = Group {
-    name: "profiles",
-    help: help::PROFILES,
-    verbs: &[&LIST, &SHOW, &DEBUG],
-    otherwise: None,
+    above: "pinion",
+    command: &tables::commands::PROFILES,
+    entries: &[Entry::One(&LIST), Entry::One(&SHOW), Entry::One(&DEBUG)],
 };
 
 struct Wanted {
@@ -86,7 +71,7 @@ impl Wanted {
                 registries: Some(registries).filter(|sources| !sources.is_empty()),
                 ..ProfileRequest::default()
             },
-            trust: super::trust_flag(line)?,
+            trust: super::trust_flag(line),
             json: line.has("--json"),
         })
     }

@@ -8,8 +8,8 @@ use pinion_pi::{Dialect, UnknownDialect};
 
 use super::out;
 use crate::failure::Failure;
-use crate::help;
-use crate::verb::{ALL_FLAGS, Flag, Line, Verb};
+use crate::verb::{Line, Verb};
+use pinion_cli::tables;
 use pinion_spelling::nearest;
 
 const PROTOCOLS: [&str; 2] = ["pi", "fleet"];
@@ -25,13 +25,7 @@ enum Document {
     Fleet,
 }
 
-pub(super) const VERB: Verb = Verb {
-    name: "schema",
-    flags: &[&[Flag::valued("--dialect"), Flag::bare("--multi-session")]],
-    raw_after: ALL_FLAGS,
-    help: help::SCHEMA,
-    run,
-};
+pub(super) const VERB: Verb = Verb::new("pinion", &tables::commands::SCHEMA, run);
 
 fn run(line: &Line) -> Result<ExitCode, Failure> {
     let mut text = String::new();
@@ -60,9 +54,6 @@ fn asked(line: &Line) -> Result<Document, Failure> {
     let dialect = line.value("--dialect").map(named).transpose()?;
     let sessions = line.has("--multi-session");
     match (protocol, dialect) {
-        ("pi", Some(_)) if sessions => {
-            Err(line.wrong("--dialect and --multi-session exclude each other"))
-        }
         ("pi", _) if sessions => Ok(Document::Sessions),
         ("pi", dialect) => Ok(Document::Lines(dialect.unwrap_or_default())),
         ("fleet", None) if !sessions => Ok(Document::Fleet),
@@ -121,7 +112,7 @@ mod tests {
             ("pi --rpc-dialect early", "unknown option --rpc-dialect"),
             ("pi extra", "\"extra\" is one word too many"),
             ("fleet --multi-session", "fleet takes no options"),
-            ("", "schema needs"),
+            ("", "PROTOCOL is missing: pinion schema pi"),
         ] {
             let error = read(words).unwrap_err();
             assert!(error.contains(part), "{words}: {error}");

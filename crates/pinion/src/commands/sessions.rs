@@ -11,15 +11,13 @@ use serde_json::json;
 
 use super::{export, out};
 use crate::failure::Failure;
-use crate::help;
-use crate::verb::{ALL_FLAGS, Flag, Group, Verb};
+use crate::verb::{Entry, Group, Verb};
+use pinion_cli::tables;
 
-const LIST: Verb = Verb {
-    name: "sessions list",
-    flags: &[&[Flag::bare("--all"), Flag::bare("--json")]],
-    raw_after: ALL_FLAGS,
-    help: help::SESSIONS,
-    run: |line| {
+const LIST: Verb = Verb::new(
+    "pinion sessions",
+    &tables::commands::SESSIONS_LIST,
+    |line| {
         let [] = line.exactly()?;
         let scope = if line.has("--all") {
             Scope::All
@@ -33,35 +31,30 @@ const LIST: Verb = Verb {
         };
         list(scope, shape)
     },
-};
+);
 
-const SHOW: Verb = Verb {
-    name: "sessions show",
-    flags: &[],
-    raw_after: ALL_FLAGS,
-    help: help::SESSIONS,
-    run: |line| {
+const SHOW: Verb = Verb::new(
+    "pinion sessions",
+    &tables::commands::SESSIONS_SHOW,
+    |line| {
         let [session] = line.exactly()?;
         show(session)
     },
-};
+);
 
-const EXPORT: Verb = Verb {
-    name: "sessions export",
-    flags: &[],
-    raw_after: ALL_FLAGS,
-    help: help::SESSIONS,
-    run: |line| {
+const EXPORT: Verb = Verb::new(
+    "pinion sessions",
+    &tables::commands::SESSIONS_EXPORT,
+    |line| {
         let (session, output) = line.one_or_two()?;
         export_page(session, output.map(str::to_owned))
     },
-};
+);
 
 pub(super) const GROUP: Group = Group {
-    name: "sessions",
-    help: help::SESSIONS,
-    verbs: &[&LIST, &SHOW, &EXPORT],
-    otherwise: None,
+    above: "pinion",
+    command: &tables::commands::SESSIONS,
+    entries: &[Entry::One(&LIST), Entry::One(&SHOW), Entry::One(&EXPORT)],
 };
 
 enum Scope {
@@ -110,6 +103,12 @@ fn list(scope: Scope, shape: Shape) -> Result<ExitCode, Failure> {
             out(&sessions.iter().map(table_line).collect::<String>())
         }
     }
+}
+
+/// Returns the ids of the sessions of this directory.
+pub(super) fn ids() -> Result<Vec<String>, Failure> {
+    let sessions = pinion_session::list(&places()?.project);
+    Ok(sessions.into_iter().map(|info| info.id).collect())
 }
 
 /// Returns the sessions of all directories, the last used ones first.

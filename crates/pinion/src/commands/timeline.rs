@@ -12,68 +12,49 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::databases::{
-    Asked, EXPORT_FLAGS, Format, JSON, LIMIT, SESSION, Shape, Stopped, Store, What, beginning,
-    checked, failed, table,
+    Asked, Format, Shape, Stopped, Store, What, beginning, checked, failed, table,
 };
 use super::out;
 use crate::failure::Failure;
-use crate::help;
-use crate::verb::{ALL_FLAGS, Flag, Group, Line, Verb};
+use crate::verb::{Entry, Group, Line, Verb};
+use pinion_cli::tables;
 
 /// The number of events read at a time.
 const PAGE: usize = 500;
 
-const PLACE: &[Flag] = &[
-    Flag::valued("--timeline-db"),
-    Flag::valued("--timeline-dsn"),
-    Flag::valued("--timeline-backend"),
-];
+const LIST: Verb = Verb::new(
+    "pinion timeline",
+    &tables::databases::TIMELINE_LIST,
+    |line| run(What::List, line),
+);
 
-const LIST: Verb = Verb {
-    name: "timeline list",
-    flags: &[PLACE, &[SESSION, LIMIT, JSON]],
-    raw_after: ALL_FLAGS,
-    help: help::TIMELINE,
-    run: |line| run(What::List, line),
-};
+const SHOW: Verb = Verb::new(
+    "pinion timeline",
+    &tables::databases::TIMELINE_SHOW,
+    |line| run(What::Show, line),
+);
 
-const SHOW: Verb = Verb {
-    name: "timeline show",
-    flags: &[
-        PLACE,
-        &[
-            SESSION,
-            JSON,
-            Flag::valued("--as-of"),
-            Flag::bare("--events"),
-        ],
-    ],
-    raw_after: ALL_FLAGS,
-    help: help::TIMELINE,
-    run: |line| run(What::Show, line),
-};
+const EXPORT: Verb = Verb::new(
+    "pinion timeline",
+    &tables::databases::TIMELINE_EXPORT,
+    |line| run(What::Export, line),
+);
 
-const EXPORT: Verb = Verb {
-    name: "timeline export",
-    flags: &[PLACE, EXPORT_FLAGS, &[Flag::valued("--as-of")]],
-    raw_after: ALL_FLAGS,
-    help: help::TIMELINE,
-    run: |line| run(What::Export, line),
-};
-
-const CHECK: Verb = Verb {
-    name: "timeline check",
-    flags: &[PLACE],
-    raw_after: ALL_FLAGS,
-    help: help::TIMELINE,
-    run: |line| run(What::Check, line),
-};
+const CHECK: Verb = Verb::new(
+    "pinion timeline",
+    &tables::databases::TIMELINE_CHECK,
+    |line| run(What::Check, line),
+);
 
 pub(super) const GROUP: Group = Group {
-    name: "timeline",
-    help: help::TIMELINE,
-    verbs: &[&LIST, &SHOW, &EXPORT, &CHECK],
-    otherwise: None,
+    above: "pinion",
+    command: &tables::databases::TIMELINE,
+    entries: &[
+        Entry::One(&LIST),
+        Entry::One(&SHOW),
+        Entry::One(&EXPORT),
+        Entry::One(&CHECK),
+    ],
 };
 
 fn run(what: What, line: &Line) -> Result<ExitCode, Failure> {

@@ -7,16 +7,10 @@ use pinion_config::{Dirs, Trust};
 
 use super::out;
 use crate::failure::Failure;
-use crate::help;
-use crate::verb::{ALL_FLAGS, Flag, Line, Verb};
+use crate::verb::{Line, Verb};
+use pinion_cli::tables;
 
-pub(super) const VERB: Verb = Verb {
-    name: "trust",
-    flags: &[&[Flag::bare("--revoke")]],
-    raw_after: ALL_FLAGS,
-    help: help::TRUST,
-    run,
-};
+pub(super) const VERB: Verb = Verb::new("pinion", &tables::commands::TRUST, run);
 
 fn run(line: &Line) -> Result<ExitCode, Failure> {
     let named = line.at_most_one()?;

@@ -12,62 +12,41 @@ use pinion_jsonl::json::to_string;
 use serde_json::json;
 
 use super::databases::{
-    Asked, EXPORT_FLAGS, Format, JSON, LIMIT, SESSION, Shape, Stopped, Store, What, beginning,
-    checked, failed, table,
+    Asked, Format, Shape, Stopped, Store, What, beginning, checked, failed, table,
 };
 use super::out;
 use crate::failure::Failure;
-use crate::help;
-use crate::verb::{ALL_FLAGS, Flag, Group, Line, Verb};
+use crate::verb::{Entry, Group, Line, Verb};
+use pinion_cli::tables;
 
 /// The phase of a turn that is complete.
 const FINAL: &str = "final";
 
-const PLACE: &[Flag] = &[
-    Flag::valued("--turns-db"),
-    Flag::valued("--turns-dsn"),
-    Flag::valued("--turns-backend"),
-];
+const LIST: Verb = Verb::new("pinion turns", &tables::databases::TURNS_LIST, |line| {
+    run(What::List, line)
+});
 
-const PHASE: Flag = Flag::valued("--phase");
+const SHOW: Verb = Verb::new("pinion turns", &tables::databases::TURNS_SHOW, |line| {
+    run(What::Show, line)
+});
 
-const LIST: Verb = Verb {
-    name: "turns list",
-    flags: &[PLACE, &[SESSION, PHASE, LIMIT, JSON]],
-    raw_after: ALL_FLAGS,
-    help: help::TURNS,
-    run: |line| run(What::List, line),
-};
+const EXPORT: Verb = Verb::new("pinion turns", &tables::databases::TURNS_EXPORT, |line| {
+    run(What::Export, line)
+});
 
-const SHOW: Verb = Verb {
-    name: "turns show",
-    flags: &[PLACE, &[SESSION, PHASE, JSON, Flag::bare("--yaml")]],
-    raw_after: ALL_FLAGS,
-    help: help::TURNS,
-    run: |line| run(What::Show, line),
-};
-
-const EXPORT: Verb = Verb {
-    name: "turns export",
-    flags: &[PLACE, EXPORT_FLAGS, &[PHASE, Flag::bare("--all")]],
-    raw_after: ALL_FLAGS,
-    help: help::TURNS,
-    run: |line| run(What::Export, line),
-};
-
-const CHECK: Verb = Verb {
-    name: "turns check",
-    flags: &[PLACE],
-    raw_after: ALL_FLAGS,
-    help: help::TURNS,
-    run: |line| run(What::Check, line),
-};
+const CHECK: Verb = Verb::new("pinion turns", &tables::databases::TURNS_CHECK, |line| {
+    run(What::Check, line)
+});
 
 pub(super) const GROUP: Group = Group {
-    name: "turns",
-    help: help::TURNS,
-    verbs: &[&LIST, &SHOW, &EXPORT, &CHECK],
-    otherwise: None,
+    above: "pinion",
+    command: &tables::databases::TURNS,
+    entries: &[
+        Entry::One(&LIST),
+        Entry::One(&SHOW),
+        Entry::One(&EXPORT),
+        Entry::One(&CHECK),
+    ],
 };
 
 fn run(what: What, line: &Line) -> Result<ExitCode, Failure> {

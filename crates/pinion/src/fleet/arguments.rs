@@ -1,68 +1,50 @@
 //! The command line of `fleet`.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
 
-use super::{HELP, check, clean, list, resume, show, start};
+use super::{check, clean, list, resume, show, start};
 use crate::failure::Failure;
-use crate::verb::{ALL_FLAGS, Flag, Group, Line, Verb};
+use crate::verb::{Entry, Group, Line, Verb};
+use pinion_cli::tables;
 
 /// The age from which `fleet clean` deletes runs unless the command line names another.
 const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 
-const OUTPUT: Flag = Flag::valued("--output");
-const QUIET: Flag = Flag::bare("--quiet").or("-q");
-const JSON: Flag = Flag::bare("--json");
-
-const fn verb(
-    name: &'static str,
-    flags: &'static [&'static [Flag]],
-    run: fn(&Line) -> Result<ExitCode, Failure>,
-) -> Verb {
-    Verb {
-        name,
-        flags,
-        raw_after: ALL_FLAGS,
-        help: HELP,
-        run,
-    }
-}
-
-const RUN: Verb = verb(
-    "fleet run",
-    &[&[OUTPUT, QUIET, Flag::valued("--run-dir")]],
-    |line| {
-        let [plan] = line.exactly()?;
-        start(plan, &Arguments::read(line)?)
-    },
-);
-const CHECK: Verb = verb("fleet check", &[], |line| {
+const RUN: Verb = Verb::new("pinion fleet", &tables::fleet::RUN, |line| {
+    let [plan] = line.exactly()?;
+    start(plan, &Arguments::read(line)?)
+});
+const CHECK: Verb = Verb::new("pinion fleet", &tables::fleet::CHECK, |line| {
     let [plan] = line.exactly()?;
     check(plan)
 });
-const RESUME: Verb = verb("fleet resume", &[&[OUTPUT, QUIET]], |line| {
+const RESUME: Verb = Verb::new("pinion fleet", &tables::fleet::RESUME, |line| {
     let [run] = line.exactly()?;
     resume(run, &Arguments::read(line)?)
 });
-const SHOW: Verb = verb("fleet show", &[&[JSON]], |line| {
+const SHOW: Verb = Verb::new("pinion fleet", &tables::fleet::SHOW, |line| {
     show(line.at_most_one()?.unwrap_or("last"), line.has("--json"))
 });
-const LIST: Verb = verb("fleet list", &[&[JSON]], |line| {
+const LIST: Verb = Verb::new("pinion fleet", &tables::fleet::LIST, |line| {
     let [] = line.exactly()?;
     list(line.has("--json"))
 });
-const CLEAN: Verb = verb(
-    "fleet clean",
-    &[&[Flag::valued("--older-than"), Flag::bare("--all")]],
-    |line| clean(&Which::read(line)?),
-);
+const CLEAN: Verb = Verb::new("pinion fleet", &tables::fleet::CLEAN, |line| {
+    clean(&Which::read(line)?)
+});
 
 pub(crate) const GROUP: Group = Group {
-    name: "fleet",
-    help: HELP,
-    verbs: &[&RUN, &CHECK, &RESUME, &SHOW, &LIST, &CLEAN],
-    otherwise: None,
+    above: "pinion",
+    command: &tables::fleet::FLEET,
+    entries: &[
+        Entry::One(&RUN),
+        Entry::One(&CHECK),
+        Entry::One(&RESUME),
+        Entry::One(&SHOW),
+        Entry::One(&LIST),
+        Entry::One(&CLEAN),
+    ],
 };
 
 /// The flags of `fleet run` and `fleet resume`.

@@ -11,17 +11,7 @@ use pinion_proto::Binary;
 use super::seat::{Holder, pid_file};
 use super::{duration, failed, place};
 use crate::failure::Failure;
-use crate::verb::{Flag, Line};
-
-/// The flags of every command that calls a hub.
-pub(crate) const FLAGS: &[Flag] = &[
-    Flag::valued("--server"),
-    Flag::valued("--auth-token"),
-    Flag::valued("--root"),
-    Flag::valued("--timeout"),
-    Flag::valued("--ca"),
-    Flag::bare("--json"),
-];
+use crate::verb::Line;
 
 /// The environment variable with the address of the hub; clips receive it too.
 pub(crate) const ADDRESS_VARIABLE: &str = "PINIX_URL";

@@ -13,34 +13,13 @@ use pinion_hub::{
 
 use super::seat::{Seat, pid_file};
 use super::serve::{Signals, copy_log, level};
-use super::{failed, help, place};
+use super::{failed, place};
 use crate::commands::out;
 use crate::failure::Failure;
-use crate::verb::{Flag, Line, Verb};
+use crate::verb::{Line, Verb};
+use pinion_cli::tables;
 
-/// The flags of both commands.
-pub(super) const FLAGS: &[Flag] = &[
-    Flag::valued("--hub-token"),
-    Flag::valued("--name"),
-    Flag::bare("--accept-installs"),
-];
-
-pub(super) const VERB: Verb = Verb {
-    name: "hub join",
-    flags: &[
-        FLAGS,
-        &[
-            Flag::valued("--root"),
-            Flag::valued("--port"),
-            Flag::valued("--pid"),
-            Flag::valued("--bun"),
-            Flag::valued("--log-level"),
-        ],
-    ],
-    raw_after: usize::MAX,
-    help: help::JOIN,
-    run,
-};
+pub(super) const VERB: Verb = Verb::new("pinion hub", &tables::hub::JOIN, run);
 
 /// Returns the options for joining the hub at `url`. `port` makes the names of several runtimes on one machine differ.
 pub(super) fn options(

@@ -11,38 +11,17 @@ use pinion_connect::Code;
 
 use super::ask::{Answer, given_or_asked};
 use super::show::plain;
-use super::{caller, failed, help, place};
+use super::{caller, failed, place};
 use crate::commands::out;
 use crate::failure::Failure;
-use crate::verb::{ALL_FLAGS, Flag, Line, Verb};
+use crate::verb::{Line, Verb};
+use pinion_cli::tables;
 
-pub(super) const LOGIN: Verb = Verb {
-    name: "hub login",
-    flags: &[&[
-        Flag::valued("--server"),
-        Flag::valued("--token"),
-        Flag::valued("--root"),
-    ]],
-    raw_after: ALL_FLAGS,
-    help: help::LOGIN,
-    run: login,
-};
+pub(super) const LOGIN: Verb = Verb::new("pinion hub", &tables::hub::LOGIN, login);
 
-pub(super) const LOGOUT: Verb = Verb {
-    name: "hub logout",
-    flags: &[&[Flag::valued("--root")]],
-    raw_after: ALL_FLAGS,
-    help: help::LOGIN,
-    run: logout,
-};
+pub(super) const LOGOUT: Verb = Verb::new("pinion hub", &tables::hub::LOGOUT, logout);
 
-pub(super) const WHOAMI: Verb = Verb {
-    name: "hub whoami",
-    flags: &[&[Flag::valued("--root")]],
-    raw_after: ALL_FLAGS,
-    help: help::LOGIN,
-    run: whoami,
-};
+pub(super) const WHOAMI: Verb = Verb::new("pinion hub", &tables::hub::WHOAMI, whoami);
 
 fn login(line: &Line) -> Result<ExitCode, Failure> {
     line.exactly::<0>()?;

@@ -17,14 +17,15 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 pub(super) use self::options::level;
 use self::options::{Join, Options};
+use super::failed;
 use super::mounts::Mounts;
 use super::seat::Seat;
 use super::show::harmless;
-use super::{failed, help};
 use crate::agent_clip::{self, AgentOptions};
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::verb::{Line, Verb};
+use pinion_cli::tables;
 
 /// Time that calls in flight have to finish when the hub stops.
 const GRACE: Duration = Duration::from_secs(2);
@@ -33,13 +34,7 @@ const NOTE_USE: Duration = Duration::from_secs(300);
 /// Time limit for writing the last lines of the log to stderr.
 pub(super) const LAST_WORDS: Duration = Duration::from_millis(200);
 
-pub(super) const VERB: Verb = Verb {
-    name: "hub serve",
-    flags: &[options::FLAGS, super::join::FLAGS],
-    raw_after: usize::MAX,
-    help: help::SERVE,
-    run,
-};
+pub(super) const VERB: Verb = Verb::new("pinion hub", &tables::hub::SERVE, run);
 
 fn run(line: &Line) -> Result<ExitCode, Failure> {
     let options = Options::read(line)?;

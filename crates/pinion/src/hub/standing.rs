@@ -9,46 +9,23 @@ use pinion_proto::hub::{HubInfoRequest, HubInfoResponse};
 use serde_json::json;
 
 use super::caller::{self, Caller, Shape};
+use super::place;
 use super::seat::{Holder, Role, pid_file};
 use super::show::plain;
-use super::{help, place};
 use crate::commands::out;
 use crate::failure::Failure;
-use crate::verb::{Flag, Line, Verb};
-
-const PLACE: &[Flag] = &[
-    Flag::valued("--root"),
-    Flag::valued("--pid"),
-    Flag::bare("--json"),
-];
+use crate::verb::{Line, Verb};
+use pinion_cli::tables;
 
 /// Time that a hub has to stop: the grace period of calls, then that of clips.
 const PATIENCE: Duration = Duration::from_secs(15);
 const LOOK: Duration = Duration::from_millis(20);
 
-pub(super) const STATUS: Verb = Verb {
-    name: "hub status",
-    flags: &[PLACE],
-    raw_after: usize::MAX,
-    help: help::STATUS,
-    run: status,
-};
+pub(super) const STATUS: Verb = Verb::new("pinion hub", &tables::hub::STATUS, status);
 
-pub(super) const STOP: Verb = Verb {
-    name: "hub stop",
-    flags: &[PLACE],
-    raw_after: usize::MAX,
-    help: help::STOP,
-    run: stop,
-};
+pub(super) const STOP: Verb = Verb::new("pinion hub", &tables::hub::STOP, stop);
 
-pub(super) const INFO: Verb = Verb {
-    name: "hub info",
-    flags: &[caller::FLAGS],
-    raw_after: usize::MAX,
-    help: help::INFO,
-    run: info,
-};
+pub(super) const INFO: Verb = Verb::new("pinion hub", &tables::hub::INFO, info);
 
 fn seat(line: &Line) -> Result<PathBuf, Failure> {
     line.exactly::<0>()?;

@@ -10,63 +10,23 @@ use serde_json::{Value, json};
 
 use self::keeper::{Keeper, Wish};
 use super::caller::Shape;
-use super::help;
 use super::show::table;
 use crate::commands::out;
 use crate::failure::Failure;
-use crate::verb::{Flag, Group, Line, Verb};
+use crate::verb::{Entry, Group, Line, Verb};
+use pinion_cli::tables;
 
-const PLACE: &[Flag] = super::caller::FLAGS;
-
-const GROUP: Group = Group {
-    name: "hub token",
-    help: help::TOKEN,
-    verbs: &[&CREATE, &LIST, &REVOKE],
-    otherwise: None,
+pub(super) const GROUP: Group = Group {
+    above: "pinion hub",
+    command: &tables::hub::TOKEN,
+    entries: &[Entry::One(&CREATE), Entry::One(&LIST), Entry::One(&REVOKE)],
 };
 
-pub(super) const VERB: Verb = Verb {
-    name: "hub token",
-    flags: &[],
-    raw_after: 0,
-    help: help::TOKEN,
-    run: |line| GROUP.run(&line.raw),
-};
+const CREATE: Verb = Verb::new("pinion hub token", &tables::hub::TOKEN_CREATE, create);
 
-const CREATE: Verb = Verb {
-    name: "hub token create",
-    flags: &[
-        PLACE,
-        &[
-            Flag::valued("--kind"),
-            Flag::valued("--scope"),
-            Flag::valued("--alias"),
-            Flag::bare("--manage"),
-            Flag::valued("--expires"),
-            Flag::valued("--ttl"),
-            Flag::valued("--label"),
-        ],
-    ],
-    raw_after: usize::MAX,
-    help: help::TOKEN_CREATE,
-    run: create,
-};
+const LIST: Verb = Verb::new("pinion hub token", &tables::hub::TOKEN_LIST, list);
 
-const LIST: Verb = Verb {
-    name: "hub token list",
-    flags: &[PLACE],
-    raw_after: usize::MAX,
-    help: help::TOKEN_LIST,
-    run: list,
-};
-
-const REVOKE: Verb = Verb {
-    name: "hub token revoke",
-    flags: &[PLACE],
-    raw_after: usize::MAX,
-    help: help::TOKEN_REVOKE,
-    run: revoke,
-};
+const REVOKE: Verb = Verb::new("pinion hub token", &tables::hub::TOKEN_REVOKE, revoke);
 
 fn create(line: &Line) -> Result<ExitCode, Failure> {
     line.exactly::<0>()?;

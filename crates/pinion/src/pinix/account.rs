@@ -19,109 +19,34 @@ use crate::hub::ask::{Answer, given_or_asked};
 use crate::hub::login::{at, keep, logout, nobody, whoami, with_token};
 use crate::hub::show::plain;
 use crate::hub::{caller, failed, place};
-use crate::verb::{Flag, Line, Verb};
+use crate::verb::{Line, Verb};
+use pinion_cli::tables;
 
 /// The variable with the address of the account service.
 const SERVICE_VARIABLE: &str = "PINIX_AUTH_SERVER";
 
-const ROOT: &[Flag] = &[Flag::valued("--root")];
-const AT_REGISTRY: &[Flag] = &[
-    Flag::valued("--registry"),
-    Flag::valued("--username"),
-    Flag::valued("--email"),
-    Flag::valued("--password"),
-];
-
-const LOGIN: Verb = verb(
-    "login",
-    &[ROOT, &[Flag::valued("--token"), Flag::valued("--server")]],
-    LOGIN_HELP,
-    login,
-);
-const LOGOUT: Verb = verb("logout", &[ROOT], LOGIN_HELP, logout);
-const WHOAMI: Verb = verb("whoami", &[ROOT], LOGIN_HELP, whoami);
-const HUB_LOGIN: Verb = verb("hub login", &[ROOT, AT_REGISTRY], REGISTRY_HELP, hub_login);
-const HUB_LOGOUT: Verb = verb("hub logout", &[ROOT, AT_REGISTRY], REGISTRY_HELP, logout);
-const HUB_WHOAMI: Verb = verb("hub whoami", &[ROOT, AT_REGISTRY], REGISTRY_HELP, whoami);
-const REGISTER: Verb = verb(
-    "registry register",
-    &[ROOT, AT_REGISTRY],
-    REGISTRY_HELP,
-    register,
-);
-const REGISTRY_LOGIN: Verb = verb(
-    "registry login",
-    &[ROOT, AT_REGISTRY],
-    REGISTRY_HELP,
+const LOGIN: Verb = Verb::new("pinix", &tables::pinix::LOGIN, login);
+const LOGOUT: Verb = Verb::new("pinix", &tables::pinix::LOGOUT, logout);
+const WHOAMI: Verb = Verb::new("pinix", &tables::pinix::WHOAMI, whoami);
+const HUB_LOGIN: Verb = Verb::new("pinix hub", &tables::pinix::HUB_LOGIN, hub_login);
+const HUB_LOGOUT: Verb = Verb::new("pinix hub", &tables::pinix::HUB_LOGOUT, logout);
+const HUB_WHOAMI: Verb = Verb::new("pinix hub", &tables::pinix::HUB_WHOAMI, whoami);
+const REGISTER: Verb = Verb::new("pinix registry", &tables::pinix::REGISTER, register);
+const REGISTRY_LOGIN: Verb = Verb::new(
+    "pinix registry",
+    &tables::pinix::REGISTRY_LOGIN,
     registry_login,
 );
-const REGISTRY_LOGOUT: Verb = verb(
-    "registry logout",
-    &[ROOT, AT_REGISTRY],
-    REGISTRY_HELP,
+const REGISTRY_LOGOUT: Verb = Verb::new(
+    "pinix registry",
+    &tables::pinix::REGISTRY_LOGOUT,
     registry_logout,
 );
-const REGISTRY_WHOAMI: Verb = verb(
-    "registry whoami",
-    &[ROOT, AT_REGISTRY],
-    REGISTRY_HELP,
+const REGISTRY_WHOAMI: Verb = Verb::new(
+    "pinix registry",
+    &tables::pinix::REGISTRY_WHOAMI,
     registry_whoami,
 );
-
-const fn verb(
-    name: &'static str,
-    flags: &'static [&'static [Flag]],
-    help: &'static str,
-    run: fn(&Line) -> Result<ExitCode, Failure>,
-) -> Verb {
-    Verb {
-        name,
-        flags,
-        raw_after: usize::MAX,
-        help,
-        run,
-    }
-}
-
-const LOGIN_HELP: &str = "\
-Logs in to the service that gives out tokens for your hub, and keeps the token in client.json.
-
-Usage:
-  pinix login [--server URL]                 confirm it in a browser
-  pinix login --token TOKEN [--server URL]   with a token you have; calls then go to the hub at URL
-  pinix whoami                               prints @name; exit code 1 if nobody is logged in
-  pinix logout                               forgets the token
-
-  --server URL   the service, else PINIX_AUTH_SERVER; a hub of ours is one for its own tokens
-  --root DIR     where client.json is
-
-A runtime that has joined a hub uses the new token when it is started again.
-
-Examples:
-  pinix login --server https://accounts.example
-  pinix login --server http://127.0.0.1:9000 --token pnx_…
-";
-
-const REGISTRY_HELP: &str = "\
-An account at a registry, by name and password.
-
-Usage:
-  pinix registry register [--username NAME] [--email ADDRESS] [--password WORD]
-  pinix registry login [--username NAME] [--password WORD]
-  pinix registry whoami                      prints @name; exit code 1 if nobody is logged in
-  pinix registry logout
-  pinix hub login|whoami|logout              the same account for hubs: the token is kept in client.json
-
-  --registry URL   else PINIX_REGISTRY, else what `pinix config set registry URL` has set
-  --root DIR       where credentials.json is
-
-What is not given is asked for; what is piped in is taken line by line. A password on the command line can be read
-by others on this machine. Passwords and tokens travel encrypted, or do not leave this machine.
-
-Examples:
-  pinix registry login --registry https://registry.example --username me
-  pinix registry login --username me < password.txt
-";
 
 /// Runs `login`, `logout` or `whoami` for hubs.
 pub(super) fn run(arguments: &[String]) -> Option<Result<ExitCode, Failure>> {
@@ -146,7 +71,7 @@ pub(super) fn run_registry(arguments: &[String]) -> Option<Result<ExitCode, Fail
 
 fn pick(arguments: &[String], verbs: &[&'static Verb]) -> Option<Result<ExitCode, Failure>> {
     let (word, rest) = arguments.split_first()?;
-    let verb = verbs.iter().find(|verb| verb.word() == word)?;
+    let verb = verbs.iter().find(|verb| verb.command.name == word)?;
     Some(verb.run(rest))
 }
 

@@ -9,38 +9,13 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::failure::Failure;
-use crate::hub::caller::{self, Caller};
+use crate::hub::caller::Caller;
 use crate::hub::show::harmless;
 use crate::invoke::refusal;
-use crate::verb::{Flag, Line, Verb};
+use crate::verb::{Line, Verb};
+use pinion_cli::tables;
 
-const VERB: Verb = Verb {
-    name: "chat",
-    flags: &[
-        caller::FLAGS,
-        &[Flag::valued("--agent-id"), Flag::valued("--topic-id")],
-    ],
-    raw_after: usize::MAX,
-    help: HELP,
-    run: talk,
-};
-
-const HELP: &str = "\
-Talks to the hub's agent. Each line is a message; the answer is printed as it comes.
-
-Usage:
-  pinix chat [--agent-id ID] [--topic-id ID]
-
-  --agent-id ID   which agent, if not the first; `pinix agent agent list` has them
-  --topic-id ID   go on with a conversation; `pinix agent topic list` has them
-
-Ctrl-C stops an answer, Ctrl-D ends the chat. What is piped in is said line by line; then the exit code is 1 if any
-answer failed.
-
-Examples:
-  pinix chat
-  echo \"What is on my list?\" | pinix chat
-";
+const VERB: Verb = Verb::new("pinix", &tables::pinix::CHAT, talk);
 
 pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Failure> {
     VERB.run(arguments)

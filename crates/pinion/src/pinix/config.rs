@@ -8,29 +8,10 @@ use pinion_access::client::ClientConfig;
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::hub::{failed, place};
-use crate::verb::{Flag, Line, Verb};
+use crate::verb::{Line, Verb};
+use pinion_cli::tables;
 
-const VERB: Verb = Verb {
-    name: "config",
-    flags: &[&[Flag::valued("--root")]],
-    raw_after: usize::MAX,
-    help: HELP,
-    run: change,
-};
-
-const HELP: &str = "\
-Which registry and which hub to use, kept in client.json.
-
-Usage:
-  pinix config get registry|hub|hub-token
-  pinix config set registry|hub|hub-token VALUE
-
-An empty value forgets it.
-
-Examples:
-  pinix config set hub http://127.0.0.1:9000
-  pinix config get registry
-";
+const VERB: Verb = Verb::new("pinix", &tables::pinix::CONFIG, change);
 
 pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Failure> {
     VERB.run(arguments)

@@ -14,71 +14,14 @@ use crate::commands::out;
 use crate::failure::Failure;
 use crate::hub::show::plain;
 use crate::hub::{caller, failed, place};
-use crate::verb::{Flag, Line, Verb};
+use crate::verb::{Line, Verb};
+use pinion_cli::{Place, tables};
 
-const COMMON: &[Flag] = &[Flag::valued("--registry"), Flag::valued("--root")];
+const SEARCH: Verb = Verb::new("pinix registry", &tables::pinix::SEARCH, search);
 
-const SEARCH: Verb = Verb {
-    name: "registry search",
-    flags: &[
-        COMMON,
-        &[
-            Flag::valued("--domain"),
-            Flag::valued("--type"),
-            Flag::valued("--limit"),
-        ],
-    ],
-    raw_after: usize::MAX,
-    help: SEARCH_HELP,
-    run: search,
-};
+const PUBLISH: Verb = Verb::new("pinix registry", &tables::pinix::PUBLISH, publish);
 
-const PUBLISH: Verb = Verb {
-    name: "registry publish",
-    flags: &[COMMON, &[Flag::valued("--tag")]],
-    raw_after: usize::MAX,
-    help: PUBLISH_HELP,
-    run: publish,
-};
-
-const TAGS: Verb = Verb {
-    name: "registry dist-tag",
-    flags: &[COMMON],
-    raw_after: usize::MAX,
-    help: TAGS_HELP,
-    run: tags,
-};
-
-const TAGS_HELP: &str = "\
-The tags of a package, and the versions they stand for.
-
-Usage:
-  pinix registry dist-tag list PACKAGE [--registry URL]
-  pinix registry dist-tag add PACKAGE@VERSION TAG [--registry URL]
-
-Examples:
-  pinix registry dist-tag add @me/todo@1.3.0 beta
-";
-
-const SEARCH_HELP: &str = "\
-Looks for packages in a registry.
-
-Usage:
-  pinix registry search [WORDS…] [--domain NAME] [--type clip|edge-clip] [--limit COUNT] [--registry URL]
-
-Examples:
-  pinix registry search todo
-";
-
-const PUBLISH_HELP: &str = "\
-Puts the clip in a directory into a registry. It is run once, to hear what it can do.
-
-Usage:
-  pinix registry publish [PATH] [--tag NAME] [--registry URL]
-
-Examples:
-  pinix registry publish ./todo --registry /srv/registry
-";
+const TAGS: Verb = Verb::new("pinix registry", &tables::pinix::TAGS, tags);
 
 pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Failure> {
     let (word, rest) = arguments
@@ -88,7 +31,10 @@ pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Failure> {
         "search" => SEARCH.run(rest),
         "publish" => PUBLISH.run(rest),
         "dist-tag" => TAGS.run(rest),
-        "" | "--help" | "-h" => out(&format!("{SEARCH_HELP}\n{PUBLISH_HELP}\n{TAGS_HELP}")),
+        "" | "--help" | "-h" => out(&pinion_cli::help::text(&Place::below(
+            "pinix",
+            &tables::pinix::REGISTRY,
+        ))),
         other => account::run_registry(arguments)
             .unwrap_or_else(|| Err(super::unknown(&format!("registry {other}")))),
     }

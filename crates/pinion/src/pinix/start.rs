@@ -10,7 +10,8 @@ use crate::commands::out;
 use crate::failure::Failure;
 use crate::hub::seat::{Holder, Role, pid_file};
 use crate::hub::{self, place};
-use crate::verb::{Flag, Line, Verb};
+use crate::verb::{Line, Verb};
+use pinion_cli::tables;
 
 /// The time limit for the start of a hub.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -22,59 +23,12 @@ const SECRETS: [(&str, &str); 2] = [
     ("--hub-token", pinion_access::client::DAEMON_VARIABLE),
 ];
 
-const VERB: Verb = Verb {
-    name: "hub serve",
-    flags: &[&[
-        Flag::bare("--foreground"),
-        Flag::bare("--no-browser"),
-        Flag::valued("--super-token"),
-        Flag::valued("--config"),
-        Flag::valued("--bun"),
-        Flag::valued("--hub"),
-        Flag::valued("--hub-token"),
-        Flag::bare("--hub-only"),
-        Flag::valued("--port"),
-        Flag::valued("--pid"),
-        Flag::valued("--log-level"),
-        Flag::valued("--root"),
-        Flag::valued("--bind"),
-        Flag::valued("--auth"),
-        Flag::valued("--jwt-issuer"),
-        Flag::valued("--jwt-audience"),
-        Flag::bare("--jwt-manage"),
-    ]],
-    raw_after: usize::MAX,
-    help: HELP,
-    run: start,
-};
+const VERB: Verb = Verb::new("pinix", &tables::pinix::START, start);
 
-const FOREGROUND: Verb = Verb { run: serve, ..VERB };
-
-const HELP: &str = "\
-Starts a hub.
-
-Usage:
-  pinix start [flags]      in the background; --foreground stays
-  pinixd [flags]           in the foreground
-
-  --port PORT              9000; 0 takes any that is free; with --hub just a part of the name there
-  --hub URL                offer the clips here to that hub instead of being one; with --hub-token TOKEN
-  --hub-only               run no clips of its own
-  --super-token TOKEN      one more token that may do everything
-  --jwt-issuer URL         also take JWTs that this issuer signed; with --jwt-audience NAME, --jwt-manage
-  --config FILE            a config.json; its directory is that of the hub
-  --root DIR               that directory: ~/.pinion/hub, or PINION_HUB_DIR
-  --pid FILE, --bun FILE, --bind ADDRESS, --auth MODE, --log-level LEVEL
-
-`pinion hub serve --help` says more. The hub listens on 127.0.0.1 and asks everybody for a token.
-
-Examples:
-  pinix start --port 9100
-  pinixd --hub-only
-";
+const FOREGROUND: Verb = Verb::new("", &tables::pinix::PINIXD, serve);
 
 pub(super) fn help() -> Result<ExitCode, Failure> {
-    out(HELP)
+    FOREGROUND.run(&["--help".to_owned()])
 }
 
 /// Runs a hub in the foreground.

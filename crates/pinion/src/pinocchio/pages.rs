@@ -2,26 +2,26 @@
 
 use std::process::ExitCode;
 
+use pinion_cli::{Place, tables};
 use pinion_commands::{BUILT_INS, HelpLevel, HelpPage, Repository};
 use pinion_spelling::nearest;
 
-use super::job::Place;
+use super::job::Place as Surroundings;
 use super::options::built_ins;
 use super::verbs::failed;
-use crate::commands::out;
+use crate::commands::{self, out};
 use crate::failure::Failure;
-use crate::help::{self, Topic};
 use crate::program::Program;
 
 /// Explains what the words name: a page, a command, a group of commands, or a verb of the program itself.
 pub(super) fn help(program: Program, words: &[String]) -> Result<ExitCode, Failure> {
     let Some(first) = words.first() else {
-        return out(Topic::RunCommand.text());
+        return commands::help(&commands::place(program, &["run-command"]));
     };
-    let place = Place::read()?;
+    let place = Surroundings::read()?;
     let repository = Repository::load(&place.repositories(), BUILT_INS);
     if first.starts_with('-') {
-        return list(&repository, first);
+        return list(program, &repository, first);
     }
     if let ([_], Some(page)) = (words, repository.help_page(first)) {
         return out(&page.text());
@@ -41,7 +41,7 @@ pub(super) fn help(program: Program, words: &[String]) -> Result<ExitCode, Failu
         return out(&format!("{group}: a group of commands\n\n  {commands}\n"));
     }
     match verb(words) {
-        Some(text) => out(text),
+        Some(place) => commands::help(&place),
         None => Err(unknown(&repository, words)),
     }
 }
@@ -54,27 +54,29 @@ pub(super) fn related(pages: &[&HelpPage]) -> String {
     }
 }
 
-/// Returns the help of one of the program's own verbs.
-fn verb(words: &[String]) -> Option<&'static str> {
-    let [word] = words else { return None };
-    Some(match word.as_str() {
-        "help" | "run-command" => Topic::RunCommand.text(),
-        "commands" => Topic::Commands.text(),
-        "profiles" => help::PROFILES,
-        "turns" => help::TURNS,
-        "timeline" => help::TIMELINE,
-        _ => return None,
-    })
+/// Returns one of the program's own verbs.
+fn verb(words: &[String]) -> Option<Place> {
+    let words: Vec<&str> = match words {
+        [word] if word == "help" => vec!["run-command"],
+        words => words.iter().map(String::as_str).collect(),
+    };
+    // The verbs are commands of pinion, whose name their examples show.
+    let known = tables::root::PINOCCHIO.command(words.first()?)?;
+    let place = Place::find(&tables::root::PINION, words.iter().copied());
+    let is_whole = place.name().split_whitespace().count() == words.len();
+    (is_whole && !std::ptr::eq(known, &tables::prompts::COMMANDS_HELP)).then_some(place)
 }
 
-fn list(repository: &Repository, option: &str) -> Result<ExitCode, Failure> {
+fn list(program: Program, repository: &Repository, option: &str) -> Result<ExitCode, Failure> {
     let section = match option {
         "--list" | "--all" => None,
         "--topics" => Some("GeneralTopic"),
         "--examples" => Some("Example"),
         "--applications" => Some("Application"),
         "--tutorials" => Some("Tutorial"),
-        "--help" | "-h" => return out(Topic::Commands.text()),
+        "--help" | "-h" => {
+            return commands::help(&commands::place(program, &["commands"]));
+        }
         other => {
             return Err(Failure::usage(format!(
                 "Error: {other} is not understood here.\nUsage: help [TOPIC | WORDS… | --list | --topics | --examples | --applications | --tutorials]"

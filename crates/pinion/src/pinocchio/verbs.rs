@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
 
+use pinion_cli::tables;
 use pinion_commands::{
     BUILT_INS, Command, CommandError, CommandLine, EntryKind, HelpLevel, HelpPage, Repository,
     World, leading_options,
@@ -16,8 +17,8 @@ use super::options::{Mode, Options, built_ins, leading};
 use super::{chat, frames, pages, text, words};
 use crate::commands::out;
 use crate::failure::Failure;
-use crate::help::Topic;
 use crate::program::Program;
+use crate::verb::Line;
 
 #[derive(Debug)]
 pub(crate) enum Verb {
@@ -53,7 +54,7 @@ fn run_file(program: Program, arguments: &[String]) -> Result<ExitCode, Failure>
         ));
     };
     if file == "--help" || file == "-h" {
-        return out(Topic::RunCommand.text());
+        return crate::commands::help(&crate::commands::place(program, &["run-command"]));
     }
     let place = Place::read()?;
     let command = Command::load(&place.dirs.cwd, Path::new(file), BUILT_INS).map_err(failed)?;
@@ -74,7 +75,7 @@ fn run_named(program: Program, words: &[String]) -> Result<ExitCode, Failure> {
         }
         None if words.is_empty() => match options.iter().any(|option| option == "--version") {
             true => crate::commands::version(),
-            false => out(Topic::RunCommand.text()),
+            false => crate::commands::help(&crate::commands::place(program, &["run-command"])),
         },
         None => Err(unknown(&repository, words)),
     }
@@ -175,11 +176,11 @@ fn commands(program: Program, arguments: &[String]) -> Result<ExitCode, Failure>
         .first()
         .is_some_and(|word| word == "--help" || word == "-h");
     match word.as_str() {
-        "--help" | "-h" => out(Topic::Commands.text()),
-        verb if VERBS.contains(&verb) && (asks_help || (rest.is_empty() && verb != "list")) => {
-            out(Topic::Commands.text())
+        "--help" | "-h" => crate::commands::help(&crate::commands::place(program, &["commands"])),
+        "run" | "help" if asks_help || rest.is_empty() => {
+            crate::commands::help(&crate::commands::place(program, &["commands"]))
         }
-        "list" => list(rest),
+        "list" => LIST.run(rest),
         "run" => run_named(program, rest),
         "help" => pages::help(program, rest),
         other => {
@@ -194,16 +195,12 @@ fn commands(program: Program, arguments: &[String]) -> Result<ExitCode, Failure>
     }
 }
 
-fn list(arguments: &[String]) -> Result<ExitCode, Failure> {
-    let as_json = match arguments {
-        [] => !std::io::stdout().is_terminal(),
-        [flag] if flag == "--json" => true,
-        [other, ..] => {
-            return Err(Failure::usage(format!(
-                "Error: unknown argument \"{other}\". Usage: commands list [--json]"
-            )));
-        }
-    };
+const LIST: crate::verb::Verb =
+    crate::verb::Verb::new("pinion commands", &tables::prompts::COMMANDS_LIST, list);
+
+fn list(line: &Line) -> Result<ExitCode, Failure> {
+    let [] = line.exactly()?;
+    let as_json = line.has("--json") || !std::io::stdout().is_terminal();
     let place = Place::read()?;
     let directories = place.repositories();
     let repository = Repository::load(&directories, BUILT_INS);

@@ -16,39 +16,7 @@ use crate::cli::Flags;
 use crate::failure::Failure;
 use crate::hub::import::Pinix;
 use crate::hub::{duration, join, place, seat};
-use crate::verb::{Flag, Line};
-
-pub(super) const FLAGS: &[Flag] = &[
-    Flag::valued("--port"),
-    Flag::valued("--bind"),
-    Flag::bare("--insecure-bind"),
-    Flag::valued("--tls-cert"),
-    Flag::valued("--tls-key"),
-    Flag::bare("--hub-only"),
-    Flag::valued("--auth"),
-    Flag::valued("--super-token"),
-    Flag::valued("--super-token-file"),
-    Flag::valued("--jwt-issuer"),
-    Flag::valued("--jwt-audience"),
-    Flag::bare("--jwt-manage"),
-    Flag::valued("--root"),
-    Flag::valued("--origin"),
-    Flag::valued("--call-timeout"),
-    Flag::valued("--silence"),
-    Flag::valued("--log-level"),
-    Flag::valued("--pid"),
-    Flag::valued("--bun"),
-    Flag::valued("--import-pinix"),
-    Flag::valued("--join"),
-    Flag::bare("--offer-all"),
-    Flag::bare("--trust-provider-pages"),
-    Flag::bare("--no-agent"),
-    Flag::bare("--no-scheduler"),
-    Flag::valued("--agent-dir"),
-    Flag::valued("--model"),
-    Flag::valued("--provider"),
-    Flag::valued("--thinking"),
-];
+use crate::verb::Line;
 
 const DEFAULT_PORT: u16 = 9000;
 /// The environment variable for a super token. Unlike a flag, other users of the machine cannot see it.
