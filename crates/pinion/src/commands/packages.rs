@@ -1,22 +1,15 @@
 //! `install`, `remove`, `update`, `list`: manage packages of extensions, skills and prompt templates.
 
-mod archive;
-mod install;
-mod program;
-mod stage;
-
 use std::fmt::Write;
-use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use pinion_config::{
-    Dirs, Package, PackageContents, PackageSource, ProjectTrust, Scope, Settings, Trust, TrustFlag,
-    list_packages, remove_package,
+    Dirs, Package, PackageContents, ProjectTrust, Scope, Settings, Trust, TrustFlag, list_packages,
 };
+use pinion_packages::{Installed, Installer, Network, PackageError, Updated, parse_source};
 use serde_json::json;
 
-use self::install::{Installed, Network, failed, install};
 use super::out;
 use crate::failure::Failure;
 use crate::verb::{Line, Verb};
@@ -79,30 +72,41 @@ impl Arguments {
     }
 
     fn scope(&self) -> Scope {
-        match self.local {
-            true => Scope::Project,
-            false => Scope::User,
+        if self.local {
+            Scope::Project
+        } else {
+            Scope::User
         }
     }
 
     fn network(&self) -> Network {
         let variable = std::env::var("PI_OFFLINE").unwrap_or_default();
-        match self.offline || matches!(variable.as_str(), "1" | "true" | "yes") {
-            true => Network::Off,
-            false => Network::Allowed,
+        if self.offline || matches!(variable.as_str(), "1" | "true" | "yes") {
+            Network::Off
+        } else {
+            Network::Allowed
+        }
+    }
+
+    fn installer<'a>(&self, dirs: &'a Dirs) -> Installer<'a> {
+        Installer {
+            dirs,
+            network: self.network(),
+            warn: |warning| eprintln!("Warning: {warning}"),
         }
     }
 }
 
-fn parse(dirs: &Dirs, text: &str) -> Result<PackageSource, Failure> {
-    PackageSource::parse(text, &dirs.cwd, &dirs.home)
-        .map_err(|error| Failure::failed(format!("Error: {text} is no package: {error}.")))
+impl From<PackageError> for Failure {
+    fn from(error: PackageError) -> Self {
+        Self::failed(format!("Error: {error}"))
+    }
 }
 
 fn install_one(dirs: &Dirs, text: &str, arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let source = parse(dirs, text)?;
+    let source = parse_source(dirs, text)?;
     let scope = arguments.scope();
-    let installed = install(dirs, scope, &source, arguments.network())?;
+    let installed = arguments.installer(dirs).install(scope, &source)?;
     if scope == Scope::Project {
         let (trust, _) = Trust::decide(dirs, TrustFlag::Unset);
         if trust == ProjectTrust::Untrusted {
@@ -137,16 +141,17 @@ fn count(contents: &PackageContents) -> String {
     .filter(|(count, _)| *count > 0)
     .map(|(count, word)| format!("{count} {word}{}", if count == 1 { "" } else { "s" }))
     .collect();
-    match parts.is_empty() {
-        true => "nothing is used of it".to_owned(),
-        false => parts.join(", "),
+    if parts.is_empty() {
+        "nothing is used of it".to_owned()
+    } else {
+        parts.join(", ")
     }
 }
 
 fn remove(dirs: &Dirs, text: &str, arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let source = parse(dirs, text)?;
+    let source = parse_source(dirs, text)?;
     let scope = arguments.scope();
-    let Some(written) = remove_package(dirs, scope, &source).map_err(failed)? else {
+    let Some(written) = arguments.installer(dirs).remove(scope, &source)? else {
         let (other, flag) = match scope {
             Scope::Project => (Scope::User, "without --local"),
             Scope::User | Scope::Temporary => (Scope::Project, "with --local"),
@@ -154,36 +159,21 @@ fn remove(dirs: &Dirs, text: &str, arguments: &Arguments) -> Result<ExitCode, Fa
         let elsewhere = all(dirs, ProjectTrust::Trusted).into_iter().any(|package| {
             package.scope == other && package.source.identity() == source.identity()
         });
-        let hint = match elsewhere {
-            true => format!("It is in the other settings: run the command {flag}."),
-            false => "`pinion list` shows the packages there are.".to_owned(),
+        let hint = if elsewhere {
+            format!("It is in the other settings: run the command {flag}.")
+        } else {
+            "`pinion list` shows the packages there are.".to_owned()
         };
         return Err(Failure::failed(format!(
             "Error: {text} is not in the {} settings. {hint}",
             scope.as_str()
         )));
     };
-    if let Some(place) = source
-        .install_directory(dirs, scope)
-        .filter(|place| place.is_dir())
-    {
-        fs::remove_dir_all(&place).map_err(|error| {
-            let place = place.display();
-            Failure::failed(format!(
-                "Error: {written} is no longer used, but {place} could not be removed: {error}."
-            ))
-        })?;
-        let base = match scope {
-            Scope::Project => &dirs.project_dir,
-            Scope::User | Scope::Temporary => &dirs.agent_dir,
-        };
-        stage::remove_empty_parents(&place, base);
-    }
     out(&format!("Removed {written}\n"))
 }
 
 fn update(dirs: &Dirs, text: Option<&str>, arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let wanted = text.map(|text| parse(dirs, text)).transpose()?;
+    let wanted = text.map(|text| parse_source(dirs, text)).transpose()?;
     let (trust, _) = Trust::decide(dirs, TrustFlag::Unset);
     let mut packages = all(dirs, trust);
     if let (Some(wanted), Some(text)) = (wanted, text) {
@@ -197,7 +187,7 @@ fn update(dirs: &Dirs, text: Option<&str>, arguments: &Arguments) -> Result<Exit
     let mut said = String::new();
     let mut failures = 0;
     for package in packages {
-        match update_one(dirs, &package, arguments.network()) {
+        match update_one(&arguments.installer(dirs), &package) {
             Ok(line) => said.push_str(&line),
             Err(failure) => {
                 failures += 1;
@@ -212,23 +202,18 @@ fn update(dirs: &Dirs, text: Option<&str>, arguments: &Arguments) -> Result<Exit
     Ok(ExitCode::from(u8::from(failures > 0)))
 }
 
-fn update_one(dirs: &Dirs, package: &Package, network: Network) -> Result<String, Failure> {
-    let source = &package.source;
-    let place = source.install_directory(dirs, package.scope);
-    if place.is_none() {
-        return Ok(String::new());
-    }
-    if source.is_pinned() && package.root.is_some() {
-        return Ok(format!("Kept {}: its version is pinned\n", source.text()));
-    }
-    let before = package.version();
-    let installed = install(dirs, package.scope, source, network)?;
-    Ok(match (before, &installed.version) {
-        (Some(before), Some(after)) if before == *after => {
-            format!("Fetched {} {after} again\n", source.text())
-        }
-        (Some(before), Some(after)) => format!("Updated {} {before} → {after}\n", source.text()),
-        _ => format!("Installed {}", describe(&installed)),
+fn update_one(installer: &Installer<'_>, package: &Package) -> Result<String, Failure> {
+    let source = package.source.text();
+    Ok(match installer.update(package)? {
+        Updated::InPlace => String::new(),
+        Updated::Pinned => format!("Kept {source}: its version is pinned\n"),
+        Updated::Fetched { before, installed } => match (before, &installed.version) {
+            (Some(before), Some(after)) if before == *after => {
+                format!("Fetched {source} {after} again\n")
+            }
+            (Some(before), Some(after)) => format!("Updated {source} {before} → {after}\n"),
+            _ => format!("Installed {}", describe(&installed)),
+        },
     })
 }
 
@@ -240,9 +225,10 @@ fn list(dirs: &Dirs, arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     let mut text = String::new();
     for package in &packages {
-        match arguments.json {
-            true => text.push_str(&json_line(package)),
-            false => text.push_str(&table_lines(package)),
+        if arguments.json {
+            text.push_str(&json_line(package))
+        } else {
+            text.push_str(&table_lines(package))
         }
     }
     out(&text)

@@ -24,9 +24,10 @@ pub(super) fn is_archive(path: &Path) -> bool {
 /// because a package needs no links or devices; a path outside `directory` is an error.
 pub(super) fn unpack(archive: &Path, directory: &Path) -> io::Result<PathBuf> {
     let file = BufReader::new(pinion_files::open(archive)?);
-    let reader: Box<dyn Read> = match archive.extension().is_some_and(|end| end == "tar") {
-        true => Box::new(file),
-        false => Box::new(GzDecoder::new(file)),
+    let reader: Box<dyn Read> = if archive.extension().is_some_and(|end| end == "tar") {
+        Box::new(file)
+    } else {
+        Box::new(GzDecoder::new(file))
     };
     fs::create_dir_all(directory)?;
     let mut archive = Archive::new(reader.take(LARGEST));

@@ -6,22 +6,22 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::failure::Failure;
+use crate::PackageError;
 
 /// The time limit for fetching one package.
-const LIMIT: Duration = Duration::from_secs(600);
-const PAUSE: Duration = Duration::from_millis(20);
+const FETCH_TIMEOUT: Duration = Duration::from_secs(600);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The number of a failed program's last output lines that the error repeats.
 const LAST_LINES: usize = 12;
 
 /// A program on the `PATH`.
 #[derive(Debug)]
-pub(super) struct Tool {
+pub(super) struct Fetcher {
     name: &'static str,
     path: PathBuf,
 }
 
-impl Tool {
+impl Fetcher {
     /// Finds a program; ignores relative entries of the `PATH`, which would let a project choose the program.
     pub fn find(name: &'static str) -> Option<Self> {
         let directories = std::env::var_os("PATH")?;
@@ -33,46 +33,49 @@ impl Tool {
     }
 
     /// Runs the program without a terminal and waits; the error repeats the end of its output.
-    pub fn run(&self, arguments: &[&str], directory: &Path) -> Result<(), Failure> {
-        let mut said = tempfile::tempfile()?;
+    pub fn run(&self, arguments: &[&str], directory: &Path) -> Result<(), PackageError> {
+        let mut output = tempfile::tempfile()?;
         let mut child = Command::new(&self.path)
             .args(arguments)
             .current_dir(directory)
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_SSH_COMMAND", ssh_command())
             .stdin(Stdio::null())
-            .stdout(said.try_clone()?)
-            .stderr(said.try_clone()?)
+            .stdout(output.try_clone()?)
+            .stderr(output.try_clone()?)
             .spawn()
-            .map_err(|error| {
-                Failure::failed(format!("Error: could not run {}: {error}", self.name))
+            .map_err(|error| PackageError::Launch {
+                program: self.name,
+                error,
             })?;
         let started = Instant::now();
         let status = loop {
             if let Some(status) = child.try_wait()? {
                 break status;
             }
-            if started.elapsed() > LIMIT {
+            if started.elapsed() > FETCH_TIMEOUT {
                 child.kill()?;
                 child.wait()?;
-                let minutes = LIMIT.as_secs() / 60;
-                return Err(Failure::failed(format!(
-                    "Error: {} took longer than {minutes} minutes and was stopped.",
-                    self.name
-                )));
+                return Err(PackageError::Timeout {
+                    program: self.name,
+                    minutes: FETCH_TIMEOUT.as_secs() / 60,
+                });
             }
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(POLL_INTERVAL);
         };
-        match status.success() {
-            true => Ok(()),
-            false => Err(self.failure(status, &mut said)),
+        if status.success() {
+            Ok(())
+        } else {
+            Err(self.failure(status, &mut output))
         }
     }
 
-    fn failure(&self, status: ExitStatus, said: &mut File) -> Failure {
+    fn failure(&self, status: ExitStatus, output: &mut File) -> PackageError {
         let mut bytes = Vec::new();
         // If the output cannot be read back, the message lacks it.
-        let _ = said.rewind().and_then(|()| said.read_to_end(&mut bytes));
+        let _ = output
+            .rewind()
+            .and_then(|()| output.read_to_end(&mut bytes));
         let text = String::from_utf8_lossy(&bytes);
         let lines: Vec<&str> = text
             .lines()
@@ -80,7 +83,11 @@ impl Tool {
             .collect();
         let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
         let last: String = last.iter().map(|line| format!("\n  {line}")).collect();
-        Failure::failed(format!("Error: {} failed ({status}).{last}", self.name))
+        PackageError::Program {
+            program: self.name,
+            status,
+            output: last,
+        }
     }
 }
 
