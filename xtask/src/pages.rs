@@ -106,7 +106,7 @@ fn dependencies(manifest: &str) -> BTreeSet<String> {
         .find(|part| part.starts_with("dependencies]"));
     let lines = section.unwrap_or_default().lines();
     let names = lines.filter_map(|line| line.strip_prefix("pinion-"));
-    let end = |letter: char| !letter.is_ascii_alphanumeric();
+    let end = |letter: char| !letter.is_ascii_alphanumeric() && letter != '-';
     names
         .filter_map(|name| Some(name.split(end).next()?.to_owned()))
         .collect()

@@ -1,5 +1,6 @@
 //! `pinion hub …`: runs, describes and stops a hub, and manages its tokens.
 
+mod agent_sessions;
 pub(crate) mod ask;
 pub(crate) mod caller;
 mod import;

@@ -3,7 +3,6 @@
 #[macro_use]
 mod stderr;
 
-mod agent_clip;
 mod approvals;
 mod choices;
 mod cli;

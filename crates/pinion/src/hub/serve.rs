@@ -17,11 +17,11 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 pub(super) use self::options::level;
 use self::options::{Join, Options};
+use super::agent_sessions::AgentFlags;
 use super::failed;
 use super::mounts::Mounts;
 use super::seat::Seat;
 use super::show::harmless;
-use crate::agent_clip::{self, AgentOptions};
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::verb::{Line, Verb};
@@ -137,8 +137,10 @@ fn enter(hub: &Arc<Hub>, join: Join, port: u16) -> Result<Joined, Failure> {
     pinion_hub::join(options, hub.offer(join.shown), hub.log().clone()).map_err(failed)
 }
 
-fn add_agent(hub: &Arc<Hub>, options: AgentOptions) {
-    add_builtin(hub, agent_clip::ALIAS, agent_clip::agent_clip(hub, options));
+fn add_agent(hub: &Arc<Hub>, flags: AgentFlags) {
+    let options = flags.into_options();
+    let clip = options.and_then(|options| pinion_agent_clip::agent_clip(hub, options));
+    add_builtin(hub, pinion_agent_clip::ALIAS, clip);
 }
 
 /// Adds the clip that calls other clips on a schedule.

@@ -112,7 +112,7 @@ impl Chat {
             .filter_map(|(name, value)| Some((name.to_owned(), value?.into())))
             .collect();
         let request = InvokeRequest {
-            clip_name: crate::agent_clip::ALIAS.to_owned().into(),
+            clip_name: pinion_agent_clip::ALIAS.to_owned().into(),
             command: "chat".to_owned().into(),
             input: Value::Object(input).to_string().into(),
             ..InvokeRequest::default()

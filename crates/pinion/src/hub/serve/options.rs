@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pinion_access::{Mode as Auth, Token};
+use pinion_agent_clip::AgentDefaults;
 use pinion_clip::Programs;
 use pinion_clip::logs::Level;
 use pinion_connect::{Origins, Tls};
 use pinion_hub::{Issuer, JoinOptions, Mode, OfferedClips, Settings};
 
-use crate::agent_clip::{self, AgentOptions};
-use crate::cli::Flags;
 use crate::failure::Failure;
+use crate::hub::agent_sessions::AgentFlags;
 use crate::hub::import::Pinix;
 use crate::hub::{duration, join, place, seat};
 use crate::verb::Line;
@@ -44,7 +44,7 @@ pub(super) struct Options {
     pub import: Option<Pinix>,
     pub join: Option<Join>,
     /// Settings of agents; `None` for a hub without the clip `agent`.
-    pub agent: Option<AgentOptions>,
+    pub agent: Option<AgentFlags>,
     /// The hub has the scheduler clip.
     pub schedules: bool,
 }
@@ -168,7 +168,7 @@ fn join(line: &Line, root: &Path) -> Result<Option<Join>, Failure> {
     }))
 }
 
-fn agent(line: &Line, root: &Path) -> Result<Option<AgentOptions>, Failure> {
+fn agent(line: &Line, root: &Path) -> Result<Option<AgentFlags>, Failure> {
     if line.has("--no-agent") {
         return Ok(None);
     }
@@ -179,13 +179,13 @@ fn agent(line: &Line, root: &Path) -> Result<Option<AgentOptions>, Failure> {
         return Err(line.wrong(&format!("--agent-dir: there is no directory {cwd}")));
     }
     let levels = "off, minimal, low, medium, high or xhigh";
-    let mut flags = Flags::default();
-    flags.model = text("--model");
-    flags.provider = text("--provider");
-    flags.thinking = line.parsed("--thinking", levels)?;
-    Ok(Some(AgentOptions {
-        flags,
-        directory: root.join("data").join(agent_clip::ALIAS),
+    Ok(Some(AgentFlags {
+        defaults: AgentDefaults {
+            model: text("--model"),
+            provider: text("--provider"),
+            thinking: line.parsed("--thinking", levels)?,
+        },
+        directory: root.join("data").join(pinion_agent_clip::ALIAS),
         cwd,
     }))
 }

@@ -11,13 +11,13 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::{Event, Status, Taken};
-use crate::agent_clip::AgentClip;
-use crate::agent_clip::chat::blocking;
-use crate::agent_clip::feed::Feed;
-use crate::agent_clip::keep;
-use crate::agent_clip::runs::Turn;
-use crate::agent_clip::topics::{Run, title_of};
-use crate::agent_clip::wishes::EventWishes;
+use crate::AgentClip;
+use crate::chat::blocking;
+use crate::feed::Feed;
+use crate::fields::EventFields;
+use crate::record_file;
+use crate::runs::PendingRun;
+use crate::topics::{Run, title_of};
 
 /// The longest prompt, in bytes.
 const LONGEST_PROMPT: usize = 64 * 1024;
@@ -25,23 +25,23 @@ const LONGEST_PROMPT: usize = 64 * 1024;
 const LIMIT: Duration = Duration::from_secs(3600);
 
 impl AgentClip {
-    pub(in crate::agent_clip) fn create_event(
+    pub(crate) fn create_event(
         &self,
         caller: &Principal,
-        wishes: EventWishes,
+        fields: EventFields,
     ) -> Result<Event, Failure> {
-        let kind = wishes
+        let kind = fields
             .kind
             .ok_or_else(|| Failure::invalid("type is required: once or daily"))?;
-        for (name, text) in [("schedule", &wishes.schedule), ("prompt", &wishes.prompt)] {
+        for (name, text) in [("schedule", &fields.schedule), ("prompt", &fields.prompt)] {
             if text.is_none() {
                 return Err(Failure::invalid(format!("{name} is required")));
             }
         }
-        let time = keep::now();
+        let time = record_file::now();
         let mut event = Event {
             id: uuid::Uuid::new_v4().to_string(),
-            agent_id: self.agents.get(filled(wishes.agent_id.as_deref()))?.id,
+            agent_id: self.agents.get(filled(fields.agent_id.as_deref()))?.id,
             topic_id: None,
             kind,
             schedule: String::new(),
@@ -61,22 +61,22 @@ impl AgentClip {
             created_at: time.clone(),
             updated_at: time,
         };
-        self.take(caller, &mut event, wishes)?;
+        self.take(caller, &mut event, fields)?;
         event.plan(Timestamp::now())?;
         self.events.add(event)
     }
 
     /// Changes an event. Its next due time changes only with its type, schedule, time zone or status: a form also sends
     /// back the fields that the user did not change.
-    pub(in crate::agent_clip) fn update_event(
+    pub(crate) fn update_event(
         &self,
         caller: &Principal,
         id: &str,
-        wishes: EventWishes,
+        fields: EventFields,
     ) -> Result<Event, Failure> {
         self.events.change(caller, id, |event| {
             let before = event.clone();
-            self.take(caller, event, wishes)?;
+            self.take(caller, event, fields)?;
             let time = |event: &Event| {
                 let Event {
                     kind,
@@ -87,19 +87,15 @@ impl AgentClip {
                 } = event;
                 (*kind, schedule.clone(), timezone.clone(), *status)
             };
-            match time(event) == time(&before) {
-                true => Ok(()),
-                false => event.plan(Timestamp::now()),
+            if time(event) == time(&before) {
+                return Ok(());
             }
+            event.plan(Timestamp::now())
         })
     }
 
     /// Cancels an event. A run in progress is not stopped.
-    pub(in crate::agent_clip) fn cancel_event(
-        &self,
-        caller: &Principal,
-        id: &str,
-    ) -> Result<Event, Failure> {
+    pub(crate) fn cancel_event(&self, caller: &Principal, id: &str) -> Result<Event, Failure> {
         self.events.change(caller, id, |event| {
             event.status = Status::Cancelled;
             event.next_run_at = None;
@@ -111,9 +107,9 @@ impl AgentClip {
         &self,
         caller: &Principal,
         event: &mut Event,
-        wishes: EventWishes,
+        fields: EventFields,
     ) -> Result<(), Failure> {
-        let EventWishes {
+        let EventFields {
             agent_id,
             topic_id,
             kind,
@@ -121,7 +117,7 @@ impl AgentClip {
             timezone,
             prompt,
             status,
-        } = wishes;
+        } = fields;
         let set = |place: &mut String, text: Option<String>| {
             if let Some(text) = text {
                 *place = text.trim().to_owned();
@@ -130,7 +126,7 @@ impl AgentClip {
         set(&mut event.schedule, schedule);
         set(&mut event.timezone, timezone);
         if let Some(prompt) = prompt {
-            sayable(&prompt)?;
+            check_prompt(&prompt)?;
             event.prompt = prompt;
         }
         event.kind = kind.unwrap_or(event.kind);
@@ -154,7 +150,7 @@ impl AgentClip {
         }
         if let Some(id) = &event.topic_id {
             // Ids are also names of files.
-            let id = crate::agent_clip::request::checked(id)?;
+            let id = crate::request::checked(id)?;
             // The agent of a topic does not change.
             event.agent_id = self.topics.get(caller, &id)?.agent_id;
         }
@@ -166,13 +162,13 @@ impl AgentClip {
         let Taken { event, mark } = taken;
         let Some(mark) = mark else {
             let why = event.last_error.as_deref().unwrap_or_default();
-            self.complain(&format!("event {}: {why}", event.id));
+            self.warn(&format!("event {}: {why}", event.id));
             self.note(&event.id, |_| ()).await;
             return;
         };
         let end = self.say(&event).await;
         if let Err(failure) = &end {
-            self.complain(&format!("event {}: {failure}", event.id));
+            self.warn(&format!("event {}: {failure}", event.id));
         }
         let error = end.err().map(|failure| failure.message.to_string());
         self.note(&event.id, move |event| event.end(error)).await;
@@ -183,7 +179,7 @@ impl AgentClip {
     async fn note(self: &Arc<Self>, id: &str, note: impl FnOnce(&mut Event) + Send + 'static) {
         let (clip, name) = (Arc::clone(self), id.to_owned());
         if let Err(failure) = blocking(move || clip.events.note(&name, note)).await {
-            self.complain(&format!("event {id}: not written down: {failure}"));
+            self.warn(&format!("event {id}: not written down: {failure}"));
         }
     }
 
@@ -211,7 +207,7 @@ impl AgentClip {
         // No caller reads the answer.
         let (feed, answers) = Feed::new(None, stop.clone(), true);
         drop(answers);
-        let turn = Turn::by_the_clock(run, stop.clone());
+        let turn = PendingRun::for_event(run, stop.clone());
         let prompt = event.prompt.clone();
         let run = self.run_in(&caller, &topic, prompt, turn, &feed);
         tokio::pin!(run);
@@ -247,7 +243,7 @@ fn filled(text: Option<&str>) -> Option<&str> {
     text.map(str::trim).filter(|text| !text.is_empty())
 }
 
-fn sayable(prompt: &str) -> Result<(), Failure> {
+fn check_prompt(prompt: &str) -> Result<(), Failure> {
     if prompt.trim().is_empty() {
         return Err(Failure::invalid("prompt is required"));
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::request::Request;
 use super::topics::{Topic, title_of};
-use super::{AgentClip, keep, runs, views};
+use super::{AgentClip, record_file, runs, views};
 
 impl AgentClip {
     /// Answers a request that only reads or changes files. Blocks.
@@ -20,12 +20,12 @@ impl AgentClip {
         };
         let topics = |caller| -> Result<Vec<Topic>, Failure> {
             let all = self.topics.all(caller)?.into_iter();
-            Ok(all.map(|topic| self.true_to_life(topic)).collect())
+            Ok(all.map(|topic| self.with_live_status(topic)).collect())
         };
         Ok(match request {
             Request::ListTopics => json!({"topics": topics(caller)?}),
             Request::GetTopic { id, limit } => {
-                let topic = self.true_to_life(self.topics.get(caller, &id)?);
+                let topic = self.with_live_status(self.topics.get(caller, &id)?);
                 let (messages, total) = match self.topics.look(&topic)? {
                     None => Default::default(),
                     Some(store) => views::messages(&topic.id, &store, limit),
@@ -35,17 +35,17 @@ impl AgentClip {
                 shown["message_count"] = total.into();
                 shown
             }
-            Request::CreateTopic(wishes) => {
-                let agent = self.agents.get(wishes.agent_id.as_deref())?;
+            Request::CreateTopic(fields) => {
+                let agent = self.agents.get(fields.agent_id.as_deref())?;
                 json!(
                     self.topics
-                        .create(caller, &agent.id, wishes.title.as_deref())?
+                        .create(caller, &agent.id, fields.title.as_deref())?
                 )
             }
             Request::UpdateTopic { id, title } => {
                 let named = |topic: &mut Topic| topic.title = title_of(&title);
                 let topic = self.topics.change(caller, &id, named)?;
-                json!(self.true_to_life(topic))
+                json!(self.with_live_status(topic))
             }
             Request::SearchTopics(query) => {
                 let wanted = query.to_lowercase();
@@ -68,8 +68,8 @@ impl AgentClip {
                     json!({
                         "topic_id": info.id,
                         "title": topic.map(|topic| &topic.title),
-                        "created_at": keep::time(info.created),
-                        "updated_at": keep::time(info.modified),
+                        "created_at": record_file::time(info.created),
+                        "updated_at": record_file::time(info.modified),
                         "message_count": info.message_count,
                         "first_message": info.first_message,
                     })
@@ -92,13 +92,13 @@ impl AgentClip {
                 json!({"agents": agents.iter().map(|agent| agent.shown()).collect::<Vec<_>>()})
             }
             Request::GetAgent(id) => self.agents.get(Some(&id))?.shown(),
-            Request::CreateAgent(wishes) => {
+            Request::CreateAgent(fields) => {
                 owner()?;
-                self.agents.create(*wishes)?.shown()
+                self.agents.create(*fields)?.shown()
             }
-            Request::UpdateAgent(id, wishes) => {
+            Request::UpdateAgent(id, fields) => {
                 owner()?;
-                self.agents.update(&id, *wishes)?.shown()
+                self.agents.update(&id, *fields)?.shown()
             }
             Request::DeleteAgent(id) => {
                 owner()?;
@@ -112,15 +112,15 @@ impl AgentClip {
                 json!({"events": events})
             }
             Request::GetEvent(id) => json!(self.events.get(caller, &id)?),
-            Request::CreateEvent(wishes) => json!(self.create_event(caller, *wishes)?),
-            Request::UpdateEvent(id, wishes) => json!(self.update_event(caller, &id, *wishes)?),
+            Request::CreateEvent(fields) => json!(self.create_event(caller, *fields)?),
+            Request::UpdateEvent(id, fields) => json!(self.update_event(caller, &id, *fields)?),
             Request::CancelEvent(id) => json!(self.cancel_event(caller, &id)?),
             Request::GetConfig => json!({
-                "model": self.flags.model,
-                "provider": self.flags.provider,
-                "thinking": self.flags.thinking,
-                "cwd": (*caller == Principal::Super).then_some(&self.dirs.cwd),
-                "max_runs": runs::MOST,
+                "model": self.defaults.model,
+                "provider": self.defaults.provider,
+                "thinking": self.defaults.thinking,
+                "cwd": (*caller == Principal::Super).then_some(&self.cwd),
+                "max_runs": runs::MAX_RUNS,
                 "max_tools": pinion_clip_tools::MAX_CLIP_TOOLS,
                 "version": env!("CARGO_PKG_VERSION"),
             }),

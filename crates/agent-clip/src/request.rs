@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::wishes::{AgentWishes, EventWishes, TopicWishes};
+use super::fields::{AgentFields, EventFields, TopicFields};
 
 /// The longest id of a topic or an agent, in bytes.
 const LONGEST_ID: usize = 64;
@@ -17,27 +17,27 @@ const LONGEST_MESSAGE: usize = 8 * 1024 * 1024;
 #[derive(Debug)]
 pub(super) enum Request {
     Chat(Chat),
-    Steer(Said),
-    FollowUp(Said),
+    Steer(AddedMessage),
+    FollowUp(AddedMessage),
     Abort(String),
     State(String),
     ListSessions,
     GetSession(String),
     ListTopics,
     GetTopic { id: String, limit: usize },
-    CreateTopic(TopicWishes),
+    CreateTopic(TopicFields),
     UpdateTopic { id: String, title: String },
     DeleteTopic(String),
     SearchTopics(String),
     ListAgents,
     GetAgent(String),
-    CreateAgent(Box<AgentWishes>),
-    UpdateAgent(String, Box<AgentWishes>),
+    CreateAgent(Box<AgentFields>),
+    UpdateAgent(String, Box<AgentFields>),
     DeleteAgent(String),
     ListEvents { agent_id: Option<String> },
     GetEvent(String),
-    CreateEvent(Box<EventWishes>),
-    UpdateEvent(String, Box<EventWishes>),
+    CreateEvent(Box<EventFields>),
+    UpdateEvent(String, Box<EventFields>),
     CancelEvent(String),
     GetRun(String),
     CancelRun(String),
@@ -57,7 +57,7 @@ pub(super) struct Chat {
 
 /// The input of `steer` and `follow_up`.
 #[derive(Debug, Deserialize)]
-pub(super) struct Said {
+pub(super) struct AddedMessage {
     pub topic_id: String,
     pub message: String,
 }
@@ -241,18 +241,18 @@ fn chat(members: &Map<String, Value>) -> Result<Chat, Failure> {
             *id = checked(id.trim())?;
         }
     }
-    sayable(&chat.message)?;
+    check_prompt(&chat.message)?;
     Ok(chat)
 }
 
-fn said(members: &Map<String, Value>) -> Result<Said, Failure> {
-    let mut said: Said = parsed(members)?;
+fn said(members: &Map<String, Value>) -> Result<AddedMessage, Failure> {
+    let mut said: AddedMessage = parsed(members)?;
     said.topic_id = checked(said.topic_id.trim())?;
-    sayable(&said.message)?;
+    check_prompt(&said.message)?;
     Ok(said)
 }
 
-fn sayable(message: &str) -> Result<(), Failure> {
+fn check_prompt(message: &str) -> Result<(), Failure> {
     if message.trim().is_empty() {
         return Err(missing("message"));
     }
@@ -275,12 +275,12 @@ fn limit(members: &Map<String, Value>) -> Result<usize, Failure> {
 /// Returns the id if it is valid. Ids are also names of files, so only letters, digits, `-` and `_` are allowed.
 pub(super) fn checked(id: &str) -> Result<String, Failure> {
     let fits = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
-    match !id.is_empty() && id.len() <= LONGEST_ID && id.chars().all(fits) {
-        true => Ok(id.to_owned()),
-        false => Err(Failure::invalid(format!(
+    if id.is_empty() || id.len() > LONGEST_ID || !id.chars().all(fits) {
+        return Err(Failure::invalid(format!(
             "{id:?} is no id: letters, digits, - and _, at most {LONGEST_ID} of them"
-        ))),
+        )));
     }
+    Ok(id.to_owned())
 }
 
 fn missing(name: &str) -> Failure {

@@ -8,14 +8,14 @@ use super::events::Status;
 
 /// The requested fields of a new topic.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct TopicWishes {
+pub(super) struct TopicFields {
     pub title: Option<String>,
     pub agent_id: Option<String>,
 }
 
 /// The requested fields of an agent.
 #[derive(Default, Deserialize)]
-pub(super) struct AgentWishes {
+pub(super) struct AgentFields {
     pub name: Option<String>,
     pub llm_provider: Option<String>,
     pub llm_model: Option<String>,
@@ -31,10 +31,10 @@ pub(super) struct AgentWishes {
     pub tools: Option<Vec<String>>,
 }
 
-impl std::fmt::Debug for AgentWishes {
+impl std::fmt::Debug for AgentFields {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
-            .debug_struct("AgentWishes")
+            .debug_struct("AgentFields")
             .field("name", &self.name)
             .finish_non_exhaustive()
     }
@@ -42,7 +42,7 @@ impl std::fmt::Debug for AgentWishes {
 
 /// The requested fields of an event.
 #[derive(Default, Deserialize)]
-pub(super) struct EventWishes {
+pub(super) struct EventFields {
     pub agent_id: Option<String>,
     pub topic_id: Option<String>,
     #[serde(rename = "type")]
@@ -53,10 +53,10 @@ pub(super) struct EventWishes {
     pub status: Option<Status>,
 }
 
-impl std::fmt::Debug for EventWishes {
+impl std::fmt::Debug for EventFields {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
-            .debug_struct("EventWishes")
+            .debug_struct("EventFields")
             .field("schedule", &self.schedule)
             .finish_non_exhaustive()
     }

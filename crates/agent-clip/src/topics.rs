@@ -8,7 +8,7 @@ use pinion_session::{SessionInfo, Store};
 use pinion_status::{Code, Failure};
 use serde::{Deserialize, Serialize};
 
-use super::keep::{now, read, replace};
+use super::record_file::{now, read, replace};
 
 /// The longest title, in characters.
 const LONGEST_TITLE: usize = 80;

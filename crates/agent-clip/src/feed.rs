@@ -213,7 +213,7 @@ impl Listener for Feed {
     }
 }
 
-/// Returns token counts in the form of the `usage` event, with their cost in US dollars.
+/// Returns token counts in the form of the `usage` event, with their cost in dollars.
 pub(super) fn usage(usage: &Usage) -> Value {
     json!({
         "type": "usage",

@@ -44,14 +44,14 @@ pub(super) mod moment {
     use jiff::Timestamp;
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de::Error as _};
 
-    pub(in super::super) fn serialize<S: Serializer>(
+    pub(crate) fn serialize<S: Serializer>(
         time: &Option<Timestamp>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         time.map(super::stamp).serialize(serializer)
     }
 
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<Timestamp>, D::Error> {
         let time: Option<String> = Option::deserialize(deserializer)?;

@@ -8,8 +8,8 @@ use pinion_status::{Code, Failure};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::keep::{now, read, replace};
-use super::wishes::AgentWishes;
+use super::fields::AgentFields;
+use super::record_file::{now, read, replace};
 
 /// The id of the agent that exists before the user creates one.
 const DEFAULT: &str = "default";
@@ -112,8 +112,8 @@ impl Agent {
             .is_some_and(|level| level != ThinkingLevel::Off)
     }
 
-    fn take(&mut self, wishes: AgentWishes) -> Result<(), Failure> {
-        let AgentWishes {
+    fn take(&mut self, fields: AgentFields) -> Result<(), Failure> {
+        let AgentFields {
             name,
             llm_provider,
             llm_model,
@@ -127,7 +127,7 @@ impl Agent {
             scope,
             pinned,
             tools,
-        } = wishes;
+        } = fields;
         let set = |place: &mut String, text: Option<String>| {
             if let Some(text) = text {
                 *place = text.trim().to_owned();
@@ -145,9 +145,10 @@ impl Agent {
         if let Some(wanted) = enable_reasoning
             && wanted != self.thinks()
         {
-            self.thinking = Some(match wanted {
-                true => ThinkingLevel::Medium,
-                false => ThinkingLevel::Off,
+            self.thinking = Some(if wanted {
+                ThinkingLevel::Medium
+            } else {
+                ThinkingLevel::Off
             });
         }
         self.thinking = thinking.or(self.thinking);
@@ -214,11 +215,11 @@ impl Agents {
 
     /// Returns all agents, or the default agent if none is stored.
     pub fn all(&self) -> Vec<Agent> {
-        let agents = self.agents().clone();
-        match agents.is_empty() {
-            true => vec![Agent::default()],
-            false => agents,
+        let mut agents = self.agents().clone();
+        if agents.is_empty() {
+            agents.push(Agent::default());
         }
+        agents
     }
 
     /// Returns the agent of this id, or the first agent.
@@ -231,14 +232,14 @@ impl Agents {
         found.ok_or_else(|| unknown(id.unwrap_or(DEFAULT)))
     }
 
-    pub fn create(&self, wishes: AgentWishes) -> Result<Agent, Failure> {
+    pub fn create(&self, fields: AgentFields) -> Result<Agent, Failure> {
         let mut agent = Agent {
             id: uuid::Uuid::new_v4().to_string(),
             created_at: now(),
             ..Agent::default()
         };
         agent.name.clear();
-        agent.take(wishes)?;
+        agent.take(fields)?;
         agent.updated_at.clone_from(&agent.created_at);
         self.change(|agents| {
             if agents.len() >= MOST {
@@ -250,7 +251,7 @@ impl Agents {
         })
     }
 
-    pub fn update(&self, id: &str, wishes: AgentWishes) -> Result<Agent, Failure> {
+    pub fn update(&self, id: &str, fields: AgentFields) -> Result<Agent, Failure> {
         self.change(|agents| {
             if agents.is_empty() && id == DEFAULT {
                 agents.push(Agent {
@@ -260,7 +261,7 @@ impl Agents {
             }
             let agent = agents.iter_mut().find(|agent| agent.id == id);
             let agent = agent.ok_or_else(|| unknown(id))?;
-            agent.take(wishes)?;
+            agent.take(fields)?;
             agent.updated_at = now();
             Ok(agent.clone())
         })
@@ -270,10 +271,10 @@ impl Agents {
         self.change(|agents| {
             let before = agents.len();
             agents.retain(|agent| agent.id != id);
-            match agents.len() < before {
-                true => Ok(()),
-                false => Err(unknown(id)),
+            if agents.len() == before {
+                return Err(unknown(id));
             }
+            Ok(())
         })
     }
 
@@ -303,7 +304,7 @@ mod tests {
 
     use super::*;
 
-    fn wishes(value: Value) -> AgentWishes {
+    fn fields(value: Value) -> AgentFields {
         serde_json::from_value(value).unwrap()
     }
 
@@ -313,7 +314,7 @@ mod tests {
         let agents = Agents::open(place.path()).unwrap();
         assert_eq!(agents.get(None).unwrap().id, DEFAULT);
         let made = agents
-            .create(wishes(
+            .create(fields(
                 json!({"name": " helper ", "api_key": "sk-1234567890abcdef", "scope": ["todo"]}),
             ))
             .unwrap();
@@ -323,12 +324,12 @@ mod tests {
         assert!(!format!("{made:?}").contains("567890"));
 
         // The masked key that a form sends back does not change the key.
-        let same = wishes(json!({"api_key": "sk-1...cdef", "enable_reasoning": true}));
+        let same = fields(json!({"api_key": "sk-1...cdef", "enable_reasoning": true}));
         let updated = agents.update(&made.id, same).unwrap();
         assert_eq!(updated.api_key.reveal(), Some("sk-1234567890abcdef"));
         assert_eq!(updated.thinking, Some(ThinkingLevel::Medium));
         let short = agents
-            .update(&made.id, wishes(json!({"api_key": "short"})))
+            .update(&made.id, fields(json!({"api_key": "short"})))
             .unwrap();
         assert_eq!(short.shown()["api_key"], "...");
 
@@ -347,7 +348,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let agents = Agents::open(place.path()).unwrap();
         agents
-            .update(DEFAULT, wishes(json!({"system_prompt": "Be brief."})))
+            .update(DEFAULT, fields(json!({"system_prompt": "Be brief."})))
             .unwrap();
         assert_eq!(agents.get(None).unwrap().system_prompt, "Be brief.");
         for (value, words) in [
@@ -359,7 +360,7 @@ mod tests {
             (json!({"base_url": "http://x"}), "llm_model is required"),
             (json!({"name": ""}), "name is required"),
         ] {
-            let failure = agents.update(DEFAULT, wishes(value)).unwrap_err();
+            let failure = agents.update(DEFAULT, fields(value)).unwrap_err();
             assert!(failure.message.contains(words), "{failure}");
         }
         assert_eq!(agents.get(None).unwrap().tools, None);

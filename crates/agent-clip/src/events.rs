@@ -16,8 +16,8 @@ use pinion_status::{Code, Failure};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
-use super::keep::{self, moment, read, replace};
-use super::runs::MOST_BY_THE_CLOCK;
+use super::record_file::{self, moment, read, replace};
+use super::runs::MAX_EVENT_RUNS;
 use super::topics::sees;
 
 /// Maximum number of events. At the limit, a new event replaces one that is cancelled or done.
@@ -119,7 +119,7 @@ impl Event {
                 return Err(Failure::invalid(format!(
                     "schedule is {:?}, which has passed: it is {}. Give one that is to come",
                     self.schedule,
-                    keep::stamp(now)
+                    record_file::stamp(now)
                 )));
             }
         }
@@ -149,7 +149,7 @@ impl Event {
         match self.kind {
             Recurrence::Once if now.duration_since(at) > LATEST => {
                 self.status = Status::Cancelled;
-                let at = keep::stamp(at);
+                let at = record_file::stamp(at);
                 self.last_error = Some(format!("missed: no hub ran at {at} or on the day after"));
                 return false;
             }
@@ -282,7 +282,7 @@ impl Events {
         let known = known.ok_or_else(|| unknown(id))?;
         let mut changed = known.clone();
         change(&mut changed)?;
-        changed.updated_at = keep::now();
+        changed.updated_at = record_file::now();
         replace(&self.file(id), &changed)?;
         known.clone_from(&changed);
         self.woken.notify_one();
@@ -323,7 +323,7 @@ impl Events {
         due.sort_by_key(|(at, _)| *at);
         let mut taken = Vec::new();
         for (at, event) in due {
-            if self.going.count() >= MOST_BY_THE_CLOCK {
+            if self.going.count() >= MAX_EVENT_RUNS {
                 break;
             }
             if let Some(mark) = self.going.begin(event.place()) {

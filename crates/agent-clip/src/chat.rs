@@ -4,26 +4,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pinion_access::Principal;
-use pinion_agent::{Answer, Command, Delivery, EngineError, Handle, Prompt, Reply, Session};
+use pinion_agent::{
+    Answer, Command, Config, Delivery, EngineError, Handle, Prompt, Reply, Session,
+};
 use pinion_hub::Answers;
 use pinion_message::{Message, StopReason};
 use pinion_status::{Code, Failure};
 use serde_json::{Value, json};
-use tokio::runtime::Handle as Runtime;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::AgentClip;
 use super::feed::{Feed, fault};
-use super::keep::now;
-use super::request::{Chat, Said};
-use super::runs::{Live, Turn};
+use super::record_file::now;
+use super::request::{AddedMessage, Chat};
+use super::runs::{LiveRun, PendingRun};
 use super::topics::{Run, Status, Topic, title_of};
-use crate::engine::Engine;
 
 /// Time that a stopped session may take to become idle.
-const SETTLING: Duration = Duration::from_secs(5);
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl AgentClip {
     /// Starts a run for a message. The answer streams the run's events.
@@ -65,7 +65,7 @@ impl AgentClip {
         });
         let topic = topic.await?;
         let run = Run::in_topic(&topic.id);
-        self.run_in(caller, &topic, message, Turn::new(run, stop), feed)
+        self.run_in(caller, &topic, message, PendingRun::new(run, stop), feed)
             .await
     }
 
@@ -75,7 +75,7 @@ impl AgentClip {
         caller: &Principal,
         topic: &Topic,
         message: String,
-        turn: Turn,
+        turn: PendingRun,
         feed: &Arc<Feed>,
     ) -> Result<Value, Failure> {
         let claim = self.runs.begin(turn).await?;
@@ -134,7 +134,7 @@ impl AgentClip {
         if let Err(failure) = recorded.await
             && failure.code != Code::NotFound
         {
-            self.complain(&format!("topic {topic}: {failure}"));
+            self.warn(&format!("topic {topic}: {failure}"));
         }
     }
 
@@ -144,13 +144,12 @@ impl AgentClip {
         topic: &Topic,
         message: String,
         feed: &Arc<Feed>,
-        live: &Arc<Live>,
+        live: &Arc<LiveRun>,
     ) -> Result<(), Failure> {
-        let engine = self.engine(caller, topic, feed).await?;
+        let config = self.session(caller, topic, feed).await?;
         if live.stop.is_cancelled() {
             return Err(cancelled());
         }
-        let Engine { config, .. } = engine;
         let (session, mut task) = Session::spawn(config);
         live.session.send_replace(Some(session.clone()));
         let drive = drive(&session, message, live);
@@ -158,7 +157,10 @@ impl AgentClip {
         session.stopper().stop();
         live.session.send_replace(None);
         // A session that does not settle in time is abandoned; its file is complete at any time.
-        if tokio::time::timeout(SETTLING, &mut task).await.is_err() {
+        if tokio::time::timeout(SETTLE_TIMEOUT, &mut task)
+            .await
+            .is_err()
+        {
             task.abort();
         }
         let family = topic.id.clone();
@@ -180,28 +182,27 @@ impl AgentClip {
         }
     }
 
-    /// Builds an engine on a blocking thread, because that reads files.
-    async fn engine(
+    /// Builds a session on a blocking thread, because that reads files.
+    async fn session(
         self: &Arc<Self>,
         caller: &Principal,
         topic: &Topic,
         feed: &Arc<Feed>,
-    ) -> Result<Engine, Failure> {
+    ) -> Result<Config, Failure> {
         let (clip, caller, topic, feed) = (
             Arc::clone(self),
             caller.clone(),
             topic.clone(),
             Arc::clone(feed),
         );
-        let runtime = Runtime::current();
-        blocking(move || runtime.block_on(clip.build(&caller, &topic, feed))).await
+        blocking(move || clip.build(&caller, &topic, feed)).await
     }
 
     /// Adds a message to the run in progress.
-    pub(super) async fn say_into(
+    pub(super) async fn add_message(
         &self,
         topic: &Topic,
-        said: Said,
+        said: AddedMessage,
         delivery: Delivery,
     ) -> Result<Value, Failure> {
         let idle = || {
@@ -226,7 +227,7 @@ impl AgentClip {
 }
 
 /// Sends the prompt and waits until the engine is idle or the run is stopped.
-async fn drive(session: &Handle, message: String, live: &Live) -> Result<(), Failure> {
+async fn drive(session: &Handle, message: String, live: &LiveRun) -> Result<(), Failure> {
     let prompt = ask(session, Command::Prompt(Prompt::new(message)));
     prompt.await.map_err(refused)?;
     loop {
@@ -234,7 +235,7 @@ async fn drive(session: &Handle, message: String, live: &Live) -> Result<(), Fai
             biased;
             () = live.stop.cancelled() => {
                 // The engine stops even if it does not answer in time.
-                let _ = tokio::time::timeout(SETTLING, ask(session, Command::Abort)).await;
+                let _ = tokio::time::timeout(SETTLE_TIMEOUT, ask(session, Command::Abort)).await;
                 return Ok(());
             }
             _ = ask(session, Command::WaitForIdle) => {}

@@ -5,7 +5,7 @@ use pinion_session::Store;
 use serde_json::{Value, json};
 
 use super::feed::usage;
-use super::keep::time;
+use super::record_file::time;
 
 /// Returns the last `limit` messages of a session, and the number of all messages.
 pub(super) fn messages(topic: &str, store: &Store, limit: usize) -> (Vec<Value>, usize) {

@@ -12,19 +12,19 @@ use tokio_util::sync::CancellationToken;
 use super::topics::Run;
 
 /// Maximum number of concurrent runs.
-pub(super) const MOST: usize = 16;
+pub(super) const MAX_RUNS: usize = 16;
 /// Additional concurrent runs for events, so that callers cannot block the scheduler.
-pub(super) const MOST_BY_THE_CLOCK: usize = 4;
+pub(super) const MAX_EVENT_RUNS: usize = 4;
 /// Time that a stopped run may take to end.
-const PATIENCE: Duration = Duration::from_secs(15);
+const STOP_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The runs in progress, by topic id.
 #[derive(Debug, Default)]
-pub(super) struct Runs(Arc<Mutex<HashMap<String, Arc<Live>>>>);
+pub(super) struct Runs(Arc<Mutex<HashMap<String, Arc<LiveRun>>>>);
 
 /// A run in progress.
 #[derive(Debug)]
-pub(super) struct Live {
+pub(super) struct LiveRun {
     pub run: Run,
     /// Cancelled to stop the run.
     pub stop: CancellationToken,
@@ -38,27 +38,27 @@ pub(super) struct Live {
 
 /// A run that has not started.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(super) struct PendingRun {
     run: Run,
     stop: CancellationToken,
     /// Maximum number of concurrent runs, including this one.
     most: usize,
 }
 
-impl Turn {
+impl PendingRun {
     /// Creates a run for a caller; `stop` ends it.
     pub fn new(run: Run, stop: CancellationToken) -> Self {
         Self {
             run,
             stop,
-            most: MOST,
+            most: MAX_RUNS,
         }
     }
 
     /// Creates a run for an event.
-    pub fn by_the_clock(run: Run, stop: CancellationToken) -> Self {
+    pub fn for_event(run: Run, stop: CancellationToken) -> Self {
         Self {
-            most: MOST + MOST_BY_THE_CLOCK,
+            most: MAX_RUNS + MAX_EVENT_RUNS,
             ..Self::new(run, stop)
         }
     }
@@ -67,8 +67,8 @@ impl Turn {
 /// The exclusive claim of a run on its topic. Dropping it releases the topic.
 #[derive(Debug)]
 pub(super) struct Claim {
-    runs: Arc<Mutex<HashMap<String, Arc<Live>>>>,
-    pub live: Arc<Live>,
+    runs: Arc<Mutex<HashMap<String, Arc<LiveRun>>>>,
+    pub live: Arc<LiveRun>,
 }
 
 impl Drop for Claim {
@@ -79,26 +79,28 @@ impl Drop for Claim {
     }
 }
 
-fn locked(runs: &Mutex<HashMap<String, Arc<Live>>>) -> MutexGuard<'_, HashMap<String, Arc<Live>>> {
+fn locked(
+    runs: &Mutex<HashMap<String, Arc<LiveRun>>>,
+) -> MutexGuard<'_, HashMap<String, Arc<LiveRun>>> {
     runs.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Runs {
     /// Returns the run in progress in a topic.
-    pub fn of(&self, topic: &str) -> Option<Arc<Live>> {
+    pub fn of(&self, topic: &str) -> Option<Arc<LiveRun>> {
         locked(&self.0).get(topic).cloned()
     }
 
     /// Returns the run of this id.
-    pub fn get(&self, run: &str) -> Option<Arc<Live>> {
+    pub fn get(&self, run: &str) -> Option<Arc<LiveRun>> {
         let runs = locked(&self.0);
         runs.values().find(|live| live.run.id == run).cloned()
     }
 
     /// Starts a run, after stopping the run in progress in its topic.
-    pub async fn begin(&self, turn: Turn) -> Result<Claim, Failure> {
-        let Turn { run, stop, most } = turn;
-        let live = Arc::new(Live {
+    pub async fn begin(&self, turn: PendingRun) -> Result<Claim, Failure> {
+        let PendingRun { run, stop, most } = turn;
+        let live = Arc::new(LiveRun {
             run,
             stop,
             over: CancellationToken::new(),
@@ -117,7 +119,7 @@ impl Runs {
     }
 
     /// Registers the run for its topic, or returns the run that the topic already has.
-    fn claim(&self, live: &Arc<Live>, most: usize) -> Result<Option<Arc<Live>>, Failure> {
+    fn claim(&self, live: &Arc<LiveRun>, most: usize) -> Result<Option<Arc<LiveRun>>, Failure> {
         let mut runs = locked(&self.0);
         let topic = &live.run.topic_id;
         if let Some(before) = runs.get(topic) {
@@ -134,11 +136,11 @@ impl Runs {
     }
 }
 
-impl Live {
-    /// Stops the run and waits until it has ended. Fails if that takes longer than `PATIENCE`.
+impl LiveRun {
+    /// Stops the run and waits until it has ended. Fails if that takes longer than `STOP_TIMEOUT`.
     pub async fn stop(&self) -> Result<(), Failure> {
         self.stop.cancel();
-        let over = tokio::time::timeout(PATIENCE, self.over.cancelled()).await;
+        let over = tokio::time::timeout(STOP_TIMEOUT, self.over.cancelled()).await;
         over.map_err(|_| {
             let message = format!("the run in topic {} does not end", self.run.topic_id);
             Failure::new(Code::Unavailable, message)

@@ -25,7 +25,7 @@ pub(super) fn manifest(alias: &str) -> Manifest {
         "groups": {
             "agent": {"description": "Who answers: model, prompt, allowed clips"},
             "topic": {"description": "Conversations"},
-            "event": {"description": "What agents are told by the clock"},
+            "event": {"description": "Scheduled prompts to agents"},
             "run": {"description": "What is going on in a topic"},
             "sessions": {"description": "Topics as they are on disk"},
         },
@@ -65,7 +65,7 @@ const AGENT: [Field; 12] = [
         false,
         "The key of its provider; never shown again",
     ),
-    ("system_prompt", "string", false, "What it is told first"),
+    ("system_prompt", "string", false, "Its system prompt"),
     (
         "thinking",
         "string",
@@ -80,7 +80,12 @@ const AGENT: [Field; 12] = [
         "The longest answer, in tokens",
     ),
     ("scope", "array", false, "Clips it may use; all without any"),
-    ("pinned", "array", false, "Clips it is told of first"),
+    (
+        "pinned",
+        "array",
+        false,
+        "Clips that come first among its tools",
+    ),
     (
         "tools",
         "array",
@@ -222,7 +227,7 @@ const COMMANDS: &[Entry] = &[
     ("agent delete", "Forgets an agent", &[ID]),
     (
         "event list",
-        "What agents are told by the clock",
+        "Scheduled prompts to agents",
         &[(
             "agent_id",
             "string",

@@ -13,18 +13,18 @@
 //! `tool_result`, `usage`, `error`, `done`.
 
 mod agents;
-mod build;
 mod chat;
 mod events;
 mod feed;
-mod keep;
+mod fields;
 mod manifest;
+mod record_file;
 mod records;
 mod request;
 mod runs;
+mod session;
 mod topics;
 mod views;
-mod wishes;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
@@ -34,8 +34,8 @@ use pinion_agent::{Answer, Command, Delivery};
 use pinion_clip::logs::{Level, Origin};
 use pinion_clip::manifest::Manifest;
 use pinion_clip::{CallError, Snapshot};
-use pinion_config::Dirs;
 use pinion_hub::{Answers, Endpoint, Hub, HubCall, failed, with_whole_input};
+use pinion_message::ThinkingLevel;
 use pinion_status::{Code, Failure};
 use serde_json::{Value, json};
 
@@ -44,41 +44,49 @@ use self::chat::{ask, blocking};
 use self::events::Events;
 use self::request::Request;
 use self::runs::Runs;
+pub use self::session::{SessionFactory, SessionRequest};
 use self::topics::{Run, Status as RunStatus, Topic, Topics};
-use crate::cli::Flags;
-use crate::engine::Shared;
-use crate::program::Program;
 
 /// The agent clip's alias in the hub.
-pub(crate) const ALIAS: &str = "agent";
+pub const ALIAS: &str = "agent";
+
+/// The model of agents that have none of their own.
+#[derive(Debug, Clone, Default)]
+pub struct AgentDefaults {
+    pub model: Option<String>,
+    pub provider: Option<String>,
+    pub thinking: Option<ThinkingLevel>,
+}
 
 /// Settings for the runs of all agents.
-pub(crate) struct AgentOptions {
-    /// Model, provider, approvals and thinking level; an agent's own settings override them.
-    pub flags: Flags,
+pub struct AgentOptions {
+    pub defaults: AgentDefaults,
     /// The directory of agents and topics: the data directory of the clip.
     pub directory: PathBuf,
-    /// The working directory of tools; the program's own by default.
-    pub cwd: Option<PathBuf>,
+    /// The working directory of tools.
+    pub cwd: PathBuf,
+    pub sessions: Box<dyn SessionFactory>,
+}
+
+impl std::fmt::Debug for AgentOptions {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("AgentOptions")
+            .field("directory", &self.directory)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Creates the agent clip of `hub` and starts its clock. Must be called within a runtime.
-pub(crate) fn agent_clip(
-    hub: &Arc<Hub>,
-    options: AgentOptions,
-) -> Result<Arc<dyn Endpoint>, Failure> {
+pub fn agent_clip(hub: &Arc<Hub>, options: AgentOptions) -> Result<Arc<dyn Endpoint>, Failure> {
     let AgentOptions {
-        flags,
+        defaults,
         directory,
         cwd,
+        sessions,
     } = options;
     std::fs::create_dir_all(&directory)
         .map_err(|error| Failure::io(directory.display(), &error))?;
-    let here = Dirs::from_env().map_err(|error| Failure::io("the working directory", &error))?;
-    let dirs = match cwd {
-        None => here,
-        Some(cwd) => here.at(std::path::absolute(&cwd).unwrap_or(cwd)),
-    };
     let (events, left_out) = Events::open(&directory)?;
     let clip = Arc::new(AgentClip {
         alias: ALIAS.to_owned(),
@@ -87,14 +95,13 @@ pub(crate) fn agent_clip(
         topics: Topics::open(&directory)?,
         events,
         runs: Runs::default(),
-        shared: Shared::new(&dirs),
         hub: Arc::downgrade(hub),
-        program: Program::Pinion,
-        flags,
-        dirs,
+        defaults,
+        cwd,
+        sessions,
     });
     for failure in left_out {
-        clip.complain(&format!("an event is left out: {failure}"));
+        clip.warn(&format!("an event is left out: {failure}"));
     }
     pinion_scheduler::run_clock(hub, &clip);
     Ok(clip)
@@ -107,13 +114,11 @@ struct AgentClip {
     topics: Topics,
     events: Events,
     runs: Runs,
-    /// State that all engines share.
-    shared: Shared,
     /// The hub whose clips are tools. Weak because the hub owns this clip.
     hub: Weak<Hub>,
-    program: Program,
-    flags: Flags,
-    dirs: Dirs,
+    defaults: AgentDefaults,
+    cwd: PathBuf,
+    sessions: Box<dyn SessionFactory>,
 }
 
 impl std::fmt::Debug for AgentClip {
@@ -160,7 +165,7 @@ impl AgentClip {
     }
 
     /// Writes a warning to the hub's log, for failures that no caller receives.
-    fn complain(&self, message: &str) {
+    fn warn(&self, message: &str) {
         if let Some(hub) = self.hub.upgrade() {
             hub.log().push(Level::Warn, Origin::System, message);
         }
@@ -174,11 +179,11 @@ impl AgentClip {
         match request {
             Request::Steer(said) => {
                 let topic = self.topic(caller, &said.topic_id).await?;
-                self.say_into(&topic, said, Delivery::Steer).await
+                self.add_message(&topic, said, Delivery::Steer).await
             }
             Request::FollowUp(said) => {
                 let topic = self.topic(caller, &said.topic_id).await?;
-                self.say_into(&topic, said, Delivery::FollowUp).await
+                self.add_message(&topic, said, Delivery::FollowUp).await
             }
             Request::Abort(id) => {
                 let topic = self.topic(caller, &id).await?;
@@ -232,13 +237,13 @@ impl AgentClip {
         blocking(move || {
             clip.topics
                 .get(&caller, &id)
-                .map(|topic| clip.true_to_life(topic))
+                .map(|topic| clip.with_live_status(topic))
         })
         .await
     }
 
     /// Marks a run as failed if it is recorded as running but is not in memory: it ended with an earlier hub process.
-    fn true_to_life(&self, mut topic: Topic) -> Topic {
+    fn with_live_status(&self, mut topic: Topic) -> Topic {
         let live = self.runs.of(&topic.id);
         if let Some(run) = &mut topic.run
             && run.status == RunStatus::Running
@@ -255,7 +260,7 @@ impl AgentClip {
         let (clip, caller, id) = (Arc::clone(self), caller.clone(), id.to_owned());
         blocking(move || {
             let topics = clip.topics.all(&caller)?.into_iter();
-            let runs = topics.filter_map(|topic| clip.true_to_life(topic).run);
+            let runs = topics.filter_map(|topic| clip.with_live_status(topic).run);
             let mut runs = runs.filter(|run| run.id == id || run.topic_id == id);
             let message = format!("there is no run \"{id}\"; of every topic the last one is known");
             runs.next()

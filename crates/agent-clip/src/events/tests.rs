@@ -87,12 +87,12 @@ fn events_of_one_topic_run_one_after_the_other() {
 fn only_so_many_run_at_a_time_and_none_is_forgotten() {
     let place = tempfile::tempdir().unwrap();
     let (events, _) = Events::open(place.path()).unwrap();
-    let many = u32::try_from(MOST_BY_THE_CLOCK).unwrap() + 2;
+    let many = u32::try_from(MAX_EVENT_RUNS).unwrap() + 2;
     for number in 0..many {
         events.add(event(number, Recurrence::Once, NINE)).unwrap();
     }
     let (first, _) = events.take_due(time(NINE));
-    assert_eq!(first.len(), MOST_BY_THE_CLOCK);
+    assert_eq!(first.len(), MAX_EVENT_RUNS);
     drop(first);
     assert_eq!(events.take_due(time(NINE)).0.len(), 2);
 }
