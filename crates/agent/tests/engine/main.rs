@@ -1,0 +1,15 @@
+//! The engine with a scripted provider, scripted tools and a paused clock: whole conversations without a process.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests"
+)]
+
+mod aborts;
+mod bench;
+mod events;
+mod provider;
+mod queues;
+mod tools;
