@@ -9,7 +9,10 @@
 
 mod aborts;
 mod bench;
+mod calls;
+mod compactions;
 mod events;
 mod provider;
 mod queues;
+mod retries;
 mod tools;
