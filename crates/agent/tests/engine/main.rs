@@ -10,8 +10,10 @@
 mod aborts;
 mod bench;
 mod calls;
+mod commands;
 mod compactions;
 mod events;
+mod hooks;
 mod provider;
 mod queues;
 mod retries;
