@@ -2,16 +2,11 @@
 //! signals and the terminal.
 
 mod arguments;
-mod brief;
-mod canvas;
+mod event_writer;
 mod host;
-mod ink;
 mod input;
-mod layout;
 mod runs;
-mod table;
 mod task;
-mod view;
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
@@ -24,12 +19,15 @@ use pinion_config::Dirs;
 use pinion_fleet::{Observer, Plan, Report, RunDir, RunOptions, Sharing, Stop, StopReason};
 use pinion_jsonl::{Coalesce, Queue, Writer, stdio};
 use pinion_pi::{Additions, Dialect, Out, Projection};
+use pinion_tui::fleet::{
+    FinishedRun, LastPicture, LiveTable, Palette, ProgressLines, REDRAW_INTERVAL, is_dumb,
+    short_report, terminal_size,
+};
 
 pub(crate) use self::arguments::GROUP;
 use self::arguments::{Arguments, Printed, Which};
+use self::event_writer::EventWriter;
 use self::host::ProgramHost;
-use self::ink::Palette;
-use self::view::{LastPicture, Lines, Table, Tape};
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::hub::caller::ADDRESS_VARIABLE;
@@ -99,9 +97,10 @@ fn root(dirs: &Dirs) -> PathBuf {
 
 /// Returns the name of a run for the command line: its id, or its path if it is outside `root`.
 fn name(root: &Path, directory: &RunDir) -> String {
-    match directory.path().parent() == Some(root) {
-        true => directory.id(),
-        false => directory.path().display().to_string(),
+    if directory.path().parent() == Some(root) {
+        directory.id()
+    } else {
+        directory.path().display().to_string()
     }
 }
 
@@ -154,11 +153,11 @@ fn execute(
     let mut ticking = None;
     if !arguments.quiet {
         if arguments.printed != Printed::Lines && can_draw() {
-            let table = Table::new();
+            let table = LiveTable::default();
             ticking = Some(table.clone());
             observers.push(Box::new(table));
         } else {
-            observers.push(Box::new(Lines::new()));
+            observers.push(Box::new(ProgressLines::default()));
         }
         eprintln!("Run {}", path.display());
     }
@@ -167,7 +166,7 @@ fn execute(
             let queue: Queue<Out> = Queue::new(Coalesce::Never);
             let projection = Projection::new(Dialect::Modern, Additions::None);
             let writer = Writer::spawn(stdout.try_clone()?, projection, queue.clone())?;
-            observers.push(Box::new(Tape::new(queue.clone())));
+            observers.push(Box::new(EventWriter::new(queue.clone())));
             Some((queue, writer))
         }
         Printed::Report | Printed::Nothing => None,
@@ -208,7 +207,7 @@ fn execute(
         };
         tokio::pin!(unread);
         let mut deaf = false;
-        let mut ticks = tokio::time::interval(table::TICK);
+        let mut ticks = tokio::time::interval(REDRAW_INTERVAL);
         loop {
             tokio::select! {
                 report = &mut run => break report,
@@ -233,9 +232,10 @@ fn execute(
     });
     pinion_process::kill_all();
     if let Some(table) = &ticking {
-        table.finish(match in_short(arguments, &stdout) && report.is_ok() {
-            true => LastPicture::Goes,
-            false => LastPicture::Stays,
+        table.finish(if in_short(arguments, &stdout) && report.is_ok() {
+            LastPicture::Goes
+        } else {
+            LastPicture::Stays
         });
     }
     if let Some((queue, writer)) = tape {
@@ -245,7 +245,7 @@ fn execute(
     }
     runtime.shutdown_background();
     let report = report.map_err(words_of)?;
-    let run = brief::Run {
+    let run = FinishedRun {
         directory: &path,
         name,
         took: begun.elapsed(),
@@ -255,7 +255,7 @@ fn execute(
 
 /// Reports whether standard error is a terminal on which the table can be redrawn.
 fn can_draw() -> bool {
-    io::stderr().is_terminal() && !ink::is_dumb()
+    io::stderr().is_terminal() && !is_dumb()
 }
 
 /// Reports whether the report goes to a user at a terminal, who has no use for the Markdown of a merge request.
@@ -266,17 +266,17 @@ fn in_short(arguments: &Arguments, stdout: &File) -> bool {
 fn conclude(
     arguments: &Arguments,
     report: &Report,
-    run: &brief::Run<'_>,
+    run: &FinishedRun<'_>,
     stdout: &mut File,
 ) -> Result<ExitCode, Failure> {
     let short = in_short(arguments, stdout);
     let text = match arguments.printed {
         Printed::Report if short => {
-            let (_, columns) = ink::size(&*stdout);
+            let (_, columns) = terminal_size(&*stdout);
             // Overwrites the echo of a key on the line.
             format!(
                 "\r{}",
-                brief::print(report, run, columns, Palette::from_env())
+                short_report(report, run, columns, Palette::from_env())
             )
         }
         Printed::Report => report.markdown(),

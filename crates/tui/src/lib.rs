@@ -3,12 +3,15 @@
 //! The chat subscribes to the engine's events and sends it commands, like any other front. It holds
 //! no state that the session does not have, reads no settings and opens no session: the caller
 //! passes a [`Host`].
+//!
+//! The module [`fleet`] draws the progress of a fleet.
 
 mod chat;
 mod completion;
 mod diff;
 mod editor;
 mod feed;
+pub mod fleet;
 mod highlight;
 mod host;
 mod keys;

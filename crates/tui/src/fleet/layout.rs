@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use crate::text::{truncate, width};
 use pinion_fleet::{ChildFailure, ChildStatus, FailureKind, Micros};
-use pinion_tui::{truncate, width};
 
-use super::ink::{Ink, Line};
+use super::style::{Style, StyledLine};
 
 /// A child as the table shows it.
 #[derive(Debug, Clone)]
@@ -154,9 +154,12 @@ fn columns(rows: &[Shown], cells: usize) -> Vec<(Column, usize)> {
         chosen.retain(|kept| *kept != Column::Doing);
     }
     let least = |chosen: &[Column]| {
-        let widths = chosen.iter().map(|column| match column.shrinks() {
-            true => column.least(),
-            false => natural(*column),
+        let widths = chosen.iter().map(|column| {
+            if column.shrinks() {
+                column.least()
+            } else {
+                natural(*column)
+            }
         });
         widths.sum::<usize>() + room.gap().len() * chosen.len().saturating_sub(1)
     };
@@ -170,9 +173,12 @@ fn columns(rows: &[Shown], cells: usize) -> Vec<(Column, usize)> {
     let mut spare = cells.saturating_sub(least(&chosen));
     let mut widths: Vec<(Column, usize)> = chosen
         .iter()
-        .map(|column| match column.shrinks() {
-            true => (*column, column.least()),
-            false => (*column, natural(*column)),
+        .map(|column| {
+            if column.shrinks() {
+                (*column, column.least())
+            } else {
+                (*column, natural(*column))
+            }
         })
         .collect();
     for wanted in [Column::Model, Column::Name, Column::Doing] {
@@ -188,20 +194,20 @@ fn columns(rows: &[Shown], cells: usize) -> Vec<(Column, usize)> {
 }
 
 /// Returns the head and one line per row.
-pub(super) fn lines(rows: &[Shown], cells: usize) -> Vec<Line> {
+pub(super) fn lines(rows: &[Shown], cells: usize) -> Vec<StyledLine> {
     let room = Room::of(cells);
     let columns = columns(rows, cells);
     let head = line(&columns, room, |column| column.head().to_owned());
-    let mut lines = vec![vec![(head.concat(), Ink::Faint)]];
+    let mut lines = vec![vec![(head.concat(), Style::Faint)]];
     for row in rows {
         let cells = line(&columns, room, |column| column.text(row, room));
-        let inks = columns.iter().map(|(column, _)| match column {
-            Column::State => ink(row.status),
-            Column::Doing if row.status == ChildStatus::Failed => Ink::Bad,
-            Column::Name | Column::Doing | Column::Cost | Column::Time => Ink::Plain,
-            Column::Model | Column::Step | Column::Tokens => Ink::Faint,
+        let styles = columns.iter().map(|(column, _)| match column {
+            Column::State => style(row.status),
+            Column::Doing if row.status == ChildStatus::Failed => Style::Bad,
+            Column::Name | Column::Doing | Column::Cost | Column::Time => Style::Plain,
+            Column::Model | Column::Step | Column::Tokens => Style::Faint,
         });
-        lines.push(cells.into_iter().zip(inks).collect());
+        lines.push(cells.into_iter().zip(styles).collect());
     }
     lines
 }
@@ -223,12 +229,12 @@ fn line(columns: &[(Column, usize)], room: Room, text: impl Fn(Column) -> String
         .collect()
 }
 
-fn ink(status: ChildStatus) -> Ink {
+fn style(status: ChildStatus) -> Style {
     match status {
-        ChildStatus::Waiting => Ink::Faint,
-        ChildStatus::Running => Ink::Plain,
-        ChildStatus::Finished => Ink::Good,
-        ChildStatus::Failed | ChildStatus::Stopped => Ink::Bad,
+        ChildStatus::Waiting => Style::Faint,
+        ChildStatus::Running => Style::Plain,
+        ChildStatus::Finished => Style::Good,
+        ChildStatus::Failed | ChildStatus::Stopped => Style::Bad,
     }
 }
 
@@ -335,7 +341,8 @@ mod tests {
 
     fn drawn(width: usize) -> String {
         let lines = lines(&rows(), width);
-        let text = |line: &Line| -> String { line.iter().map(|(text, _)| text.as_str()).collect() };
+        let text =
+            |line: &StyledLine| -> String { line.iter().map(|(text, _)| text.as_str()).collect() };
         let lines: Vec<String> = lines
             .iter()
             .map(|line| text(line).trim_end().to_owned())

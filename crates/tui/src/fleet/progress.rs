@@ -1,60 +1,29 @@
-//! The progress of a run: a live table on a terminal, one line per change elsewhere, every event as JSON for a
-//! program.
+//! The progress of a run: a live table on a terminal, one line per change elsewhere.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use crate::text::one_line;
 use pinion_fleet::{ChildStatus, FleetEvent, Observer, Outcome, Record, RunState};
-use pinion_jsonl::Queue;
-use pinion_pi::Out;
-use pinion_tui::one_line;
 
 use super::table::{Screen, erase, render};
 
-/// Writes every event as a line on standard output.
-#[derive(Debug)]
-pub(super) struct Tape {
-    queue: Queue<Out>,
-}
-
-impl Tape {
-    pub fn new(queue: Queue<Out>) -> Self {
-        Self { queue }
-    }
-}
-
-impl Observer for Tape {
-    fn notice(&self, record: &Record, line: &[u8], _state: &RunState) {
-        let is_progress = matches!(
-            record.event,
-            FleetEvent::ChildTool { .. } | FleetEvent::ChildQuiet { .. }
-        );
-        // A reader that is behind can miss progress; the journal has it.
-        if is_progress && !self.queue.has_room() {
-            return;
-        }
-        let mut line = line.to_vec();
-        line.push(b'\n');
-        self.queue.push(Out::Record(line));
-    }
-}
-
 /// Writes one line per change on standard error.
 #[derive(Debug)]
-pub(super) struct Lines {
+pub struct ProgressLines {
     begun: Instant,
 }
 
-impl Lines {
-    pub fn new() -> Self {
+impl Default for ProgressLines {
+    fn default() -> Self {
         Self {
             begun: Instant::now(),
         }
     }
 }
 
-impl Observer for Lines {
+impl Observer for ProgressLines {
     fn notice(&self, record: &Record, _line: &[u8], state: &RunState) {
         if let Some(words) = words(&record.event, state) {
             let seconds = self.begun.elapsed().as_secs_f64();
@@ -130,7 +99,7 @@ fn words(event: &FleetEvent, state: &RunState) -> Option<String> {
 
 /// The treatment of the table when the run is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LastPicture {
+pub enum LastPicture {
     /// The table stays as the result of the run.
     Stays,
     /// The short report replaces the table.
@@ -138,18 +107,20 @@ pub(super) enum LastPicture {
 }
 
 /// Draws one live row per child on a terminal.
-#[derive(Clone)]
-pub(super) struct Table {
+#[derive(Debug, Clone)]
+pub struct LiveTable {
     screen: Arc<Mutex<Screen>>,
 }
 
-impl Table {
-    pub fn new() -> Self {
+impl Default for LiveTable {
+    fn default() -> Self {
         Self {
             screen: Arc::new(Mutex::new(Screen::new())),
         }
     }
+}
 
+impl LiveTable {
     /// Draws the changes since the last call.
     pub fn draw(&self) {
         let mut screen = self.screen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -170,7 +141,7 @@ impl Table {
     }
 }
 
-impl Observer for Table {
+impl Observer for LiveTable {
     fn notice(&self, record: &Record, _line: &[u8], state: &RunState) {
         let mut screen = self.screen.lock().unwrap_or_else(PoisonError::into_inner);
         screen.take(record, state);

@@ -4,11 +4,11 @@
 use std::fmt::Write;
 use std::os::fd::{AsFd, AsRawFd};
 
-use pinion_tui::{truncate, width};
+use crate::text::{truncate, width};
 
 /// The emphasis or colour of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ink {
+pub(super) enum Style {
     Plain,
     Faint,
     Strong,
@@ -16,12 +16,12 @@ pub(super) enum Ink {
     Bad,
 }
 
-/// A line as pieces of one ink each.
-pub(super) type Line = Vec<(String, Ink)>;
+/// A line as pieces of one style each.
+pub(super) type StyledLine = Vec<(String, Style)>;
 
 /// The choice between colours and plain text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Palette {
+pub enum Palette {
     None,
     Colours,
 }
@@ -30,25 +30,26 @@ impl Palette {
     /// Reads `NO_COLOR` and `TERM` from the environment.
     pub fn from_env() -> Self {
         let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        match refused || is_dumb() {
-            true => Self::None,
-            false => Self::Colours,
+        if refused || is_dumb() {
+            Self::None
+        } else {
+            Self::Colours
         }
     }
 }
 
 /// Reports whether the terminal prints escape sequences instead of interpreting them.
-pub(super) fn is_dumb() -> bool {
+pub fn is_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|kind| kind == "dumb")
 }
 
 /// Appends a line cut to this many cells, without trailing blanks; returns the number of cells it takes.
-pub(super) fn paint(line: &Line, cells: usize, palette: Palette, text: &mut String) -> usize {
+pub(super) fn paint(line: &StyledLine, cells: usize, palette: Palette, text: &mut String) -> usize {
     let last = line
         .iter()
         .rposition(|(piece, _)| !piece.trim_end().is_empty());
     let mut used = 0;
-    for (index, (piece, ink)) in line.iter().enumerate() {
+    for (index, (piece, style)) in line.iter().enumerate() {
         let piece = match last {
             Some(last) if index < last => piece.as_str(),
             Some(last) if index == last => piece.trim_end(),
@@ -56,7 +57,7 @@ pub(super) fn paint(line: &Line, cells: usize, palette: Palette, text: &mut Stri
         };
         let piece = truncate(piece, cells - used);
         used += width(&piece);
-        match code(*ink).filter(|_| palette == Palette::Colours) {
+        match code(*style).filter(|_| palette == Palette::Colours) {
             Some(code) => {
                 let _ = write!(text, "\x1b[{code}m{piece}\x1b[0m");
             }
@@ -66,19 +67,19 @@ pub(super) fn paint(line: &Line, cells: usize, palette: Palette, text: &mut Stri
     used
 }
 
-/// Returns the SGR code of an ink; the colours are readable on dark and on light backgrounds.
-fn code(ink: Ink) -> Option<u8> {
-    match ink {
-        Ink::Plain => None,
-        Ink::Strong => Some(1),
-        Ink::Faint => Some(2),
-        Ink::Good => Some(32),
-        Ink::Bad => Some(31),
+/// Returns the SGR code of a style; the colours are readable on dark and on light backgrounds.
+fn code(style: Style) -> Option<u8> {
+    match style {
+        Style::Plain => None,
+        Style::Strong => Some(1),
+        Style::Faint => Some(2),
+        Style::Good => Some(32),
+        Style::Bad => Some(31),
     }
 }
 
 /// Returns the rows and columns of a terminal; 24 and 100 if it does not report them.
-pub(super) fn size(terminal: impl AsFd) -> (usize, usize) {
+pub fn terminal_size(terminal: impl AsFd) -> (usize, usize) {
     let mut size = libc::winsize {
         ws_row: 0,
         ws_col: 0,
@@ -99,7 +100,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn painted(line: &Line, cells: usize, palette: Palette) -> (String, usize) {
+    fn painted(line: &StyledLine, cells: usize, palette: Palette) -> (String, usize) {
         let mut text = String::new();
         let used = paint(line, cells, palette, &mut text);
         (text, used)
@@ -108,9 +109,9 @@ mod tests {
     #[test]
     fn a_line_ends_where_its_words_do() {
         let line = vec![
-            ("a  ".to_owned(), Ink::Plain),
-            ("bad  ".to_owned(), Ink::Bad),
-            ("   ".to_owned(), Ink::Faint),
+            ("a  ".to_owned(), Style::Plain),
+            ("bad  ".to_owned(), Style::Bad),
+            ("   ".to_owned(), Style::Faint),
         ];
         assert_eq!(
             painted(&line, 20, Palette::Colours),
@@ -118,7 +119,10 @@ mod tests {
         );
         assert_eq!(painted(&line, 20, Palette::None), ("a  bad".into(), 6));
         assert_eq!(painted(&line, 5, Palette::None), ("a  b…".into(), 5));
-        assert_eq!(painted(&Line::new(), 5, Palette::None), (String::new(), 0));
+        assert_eq!(
+            painted(&StyledLine::new(), 5, Palette::None),
+            (String::new(), 0)
+        );
     }
 
     proptest! {
@@ -127,7 +131,7 @@ mod tests {
             pieces in proptest::collection::vec("\\PC{0,12}", 0..5),
             cells in 0usize..40,
         ) {
-            let line: Line = pieces.into_iter().map(|piece| (piece, Ink::Plain)).collect();
+            let line: StyledLine = pieces.into_iter().map(|piece| (piece, Style::Plain)).collect();
             let (text, used) = painted(&line, cells, Palette::None);
             prop_assert!(used <= cells);
             // Pieces are measured one by one; together they can only be narrower.

@@ -7,12 +7,12 @@
 
 use std::fmt::Write;
 
-use super::ink::{Line, Palette, paint};
+use super::style::{Palette, StyledLine, paint};
 
 /// The picture that was drawn last.
 #[derive(Debug, Default)]
 pub(super) struct Canvas {
-    picture: Vec<Line>,
+    picture: Vec<StyledLine>,
     /// The widths of its lines, in cells.
     drawn: Vec<usize>,
     /// Rows and columns of the terminal when it was drawn.
@@ -23,7 +23,12 @@ pub(super) struct Canvas {
 
 impl Canvas {
     /// Returns the bytes that draw these lines in the place of the last ones; empty if nothing has changed.
-    pub fn draw(&mut self, lines: Vec<Line>, size: (usize, usize), palette: Palette) -> String {
+    pub fn draw(
+        &mut self,
+        lines: Vec<StyledLine>,
+        size: (usize, usize),
+        palette: Palette,
+    ) -> String {
         let is_resized = self.size != size;
         if !is_resized && self.picture == lines {
             return String::new();
@@ -40,9 +45,10 @@ impl Canvas {
             let cells = size.1.saturating_sub(1).max(1);
             self.drawn.push(paint(line, cells, palette, &mut text));
             // Existing rows must not scroll: the terminal may be lower by now than its last reported size.
-            text.push_str(match index < below {
-                true => "\x1b[K\x1b[B\r",
-                false => "\x1b[K\r\n",
+            text.push_str(if index < below {
+                "\x1b[K\x1b[B\r"
+            } else {
+                "\x1b[K\r\n"
             });
         }
         // Clears the rows that a shorter picture no longer uses.
@@ -88,14 +94,14 @@ fn folded(cells: usize, width: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fleet::ink::Ink;
+    use crate::fleet::style::Style;
 
     /// Makes lines of this many cells, all with the same letter.
-    fn lines(count: usize, cells: usize, letter: &str) -> Vec<Line> {
-        vec![vec![(letter.repeat(cells), Ink::Plain)]; count]
+    fn lines(count: usize, cells: usize, letter: &str) -> Vec<StyledLine> {
+        vec![vec![(letter.repeat(cells), Style::Plain)]; count]
     }
 
-    fn draw(canvas: &mut Canvas, lines: Vec<Line>, size: (usize, usize)) -> String {
+    fn draw(canvas: &mut Canvas, lines: Vec<StyledLine>, size: (usize, usize)) -> String {
         canvas.draw(lines, size, Palette::None)
     }
 

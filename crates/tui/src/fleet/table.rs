@@ -3,18 +3,19 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use crate::text::{one_line, truncate, width};
 use pinion_fleet::{ChildState, ChildStatus, FleetEvent, Micros, Record, RunState};
-use pinion_tui::{one_line, truncate, width};
 
 use super::canvas::Canvas;
-use super::ink::{Ink, Line, Palette, size};
 use super::layout::{self, Shown, money, time};
-use super::view::is_open;
+use super::progress::is_open;
+use super::style::{Palette, Style, StyledLine, terminal_size};
 
 /// The interval between two drawings.
-pub(super) const TICK: Duration = Duration::from_millis(200);
+pub const REDRAW_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The content of the screen.
+#[derive(Debug)]
 pub(super) struct Screen {
     rows: Vec<Row>,
     by_name: HashMap<String, usize>,
@@ -26,6 +27,7 @@ pub(super) struct Screen {
 }
 
 /// The row of a child.
+#[derive(Debug)]
 struct Row {
     shown: Shown,
     begun: Option<Instant>,
@@ -170,7 +172,7 @@ impl Row {
 
 /// Returns the bytes that draw the screen over the previous drawing; empty if nothing has changed.
 pub(super) fn render(screen: &mut Screen) -> String {
-    render_at(screen, size(std::io::stderr()))
+    render_at(screen, terminal_size(std::io::stderr()))
 }
 
 fn render_at(screen: &mut Screen, size: (usize, usize)) -> String {
@@ -182,10 +184,10 @@ fn render_at(screen: &mut Screen, size: (usize, usize)) -> String {
 
 /// Returns the bytes that remove the drawing.
 pub(super) fn erase(screen: &mut Screen) -> String {
-    screen.canvas.erase(size(std::io::stderr()))
+    screen.canvas.erase(terminal_size(std::io::stderr()))
 }
 
-fn picture(screen: &Screen, height: usize, width: usize) -> Vec<Line> {
+fn picture(screen: &Screen, height: usize, width: usize) -> Vec<StyledLine> {
     // Besides the rows there are the head, the summary and the line of the cursor.
     let room = match height {
         0..4 => 0,
@@ -209,7 +211,7 @@ fn picture(screen: &Screen, height: usize, width: usize) -> Vec<Line> {
         _ => layout::lines(&rows, width),
     };
     if height > 1 {
-        lines.push(vec![(screen.summary(hidden, width), Ink::Plain)]);
+        lines.push(vec![(screen.summary(hidden, width), Style::Plain)]);
     }
     lines
 }

@@ -4,11 +4,11 @@
 use std::path::Path;
 use std::time::Duration;
 
+use crate::text::one_line;
 use pinion_fleet::{ChildReport, ChildStatus, Report, RunStatus};
-use pinion_tui::one_line;
 
-use super::ink::{Ink, Line, Palette, paint};
 use super::layout::{self, Shown, count, money, time};
+use super::style::{Palette, Style, StyledLine, paint};
 
 /// The largest number of children with a row.
 const MAX_ROWS: usize = 40;
@@ -19,7 +19,7 @@ const MAX_MESSAGE: usize = 500;
 
 /// Facts about a run that its report does not contain.
 #[derive(Debug)]
-pub(super) struct Run<'a> {
+pub struct FinishedRun<'a> {
     pub directory: &'a Path,
     /// The name by which `resume` finds it.
     pub name: String,
@@ -28,15 +28,23 @@ pub(super) struct Run<'a> {
 }
 
 /// Returns the text for the end of a run on a terminal with this many columns.
-pub(super) fn print(report: &Report, run: &Run<'_>, columns: usize, palette: Palette) -> String {
-    let ink = match report.exit_code {
-        Some(0) => Ink::Good,
-        _ => Ink::Bad,
+pub fn short_report(
+    report: &Report,
+    run: &FinishedRun<'_>,
+    columns: usize,
+    palette: Palette,
+) -> String {
+    let style = match report.exit_code {
+        Some(0) => Style::Good,
+        _ => Style::Bad,
     };
     let title = format!("{}: ", one_line(&report.plan));
-    let mut lines: Vec<Line> = vec![
-        vec![(title, Ink::Strong), (one_line(&report.headline()), ink)],
-        Line::new(),
+    let mut lines: Vec<StyledLine> = vec![
+        vec![
+            (title, Style::Strong),
+            (one_line(&report.headline()), style),
+        ],
+        StyledLine::new(),
     ];
     let mut children: Vec<&ChildReport> = report.children.iter().chain(&report.judge).collect();
     let count_of_all = children.len();
@@ -50,9 +58,9 @@ pub(super) fn print(report: &Report, run: &Run<'_>, columns: usize, palette: Pal
     lines.extend(layout::lines(&rows, cells));
     if count_of_all > rows.len() {
         let more = format!("… and {} more in the report", count_of_all - rows.len());
-        lines.push(vec![(more, Ink::Faint)]);
+        lines.push(vec![(more, Style::Faint)]);
     }
-    lines.push(Line::new());
+    lines.push(StyledLine::new());
     let mut text = String::new();
     for line in &lines {
         paint(line, cells, palette, &mut text);
@@ -143,12 +151,12 @@ mod tests {
     }
 
     fn printed(report: &Report, columns: usize) -> String {
-        let run = Run {
+        let run = FinishedRun {
             directory: Path::new("/runs/20261116-1"),
             name: "20261116-1".into(),
             took: Duration::from_secs(120),
         };
-        print(report, &run, columns, Palette::None)
+        short_report(report, &run, columns, Palette::None)
     }
 
     #[test]
