@@ -91,6 +91,20 @@ impl Writer {
         Some(self.join())
     }
 
+    /// Waits like [`Writer::join`], or until `interrupted` completes, whose output is the error. Must be awaited inside
+    /// the runtime.
+    pub async fn join_unless<T>(
+        self,
+        interrupted: impl Future<Output = T>,
+    ) -> Result<WriterEnd, T> {
+        tokio::select! {
+            end = tokio::task::spawn_blocking(move || self.join()) => {
+                Ok(end.unwrap_or_else(|error| WriterEnd::Broken(error.into())))
+            }
+            interruption = interrupted => Err(interruption),
+        }
+    }
+
     /// Waits until everything is written or writing has failed. Close the queue first.
     pub fn join(mut self) -> WriterEnd {
         match self.thread.take().map(JoinHandle::join) {

@@ -9,7 +9,6 @@ mod cli;
 mod clip;
 mod clip_tools;
 mod commands;
-mod descriptors;
 mod engine;
 mod extensions;
 mod failure;
@@ -23,14 +22,13 @@ mod pinix;
 mod pinocchio;
 mod preferences;
 mod program;
-mod reader;
-mod runtime;
-mod signals;
 mod stdin;
 mod surroundings;
 mod verb;
 
 use std::process::ExitCode;
+
+use pinion_process::{descriptors, reader, runtime, signals};
 
 use crate::cli::{Action, Mode};
 use crate::failure::Failure;

@@ -1,6 +1,6 @@
 //! The modes of a run: a chat on a terminal, RPC with one session or several, events as JSON lines, or only the answer.
 
-pub(crate) mod chat;
+mod chat;
 mod conversation;
 mod json;
 mod opencode;
@@ -64,7 +64,7 @@ impl End {
 /// Longest wait for extensions to shut down.
 const FAREWELL: Duration = Duration::from_secs(5);
 /// Longest wait, when the program must end, for a run to settle and for the client to read the last lines.
-pub(crate) const LAST_WORDS: Duration = Duration::from_millis(800);
+const LAST_WORDS: Duration = Duration::from_millis(800);
 
 /// Refuses `@file` arguments: in RPC mode the client sends the content of files itself.
 fn refuse_files(flags: &Flags) -> Result<(), Failure> {
@@ -154,14 +154,7 @@ pub(crate) fn last_words(
     ending: &mut Ending,
     writer: Writer,
 ) -> Result<WriterEnd, u8> {
-    runtime.block_on(async {
-        tokio::select! {
-            end = tokio::task::spawn_blocking(move || writer.join()) => {
-                Ok(end.unwrap_or_else(|error| WriterEnd::Broken(error.into())))
-            }
-            code = ending.signalled() => Err(code),
-        }
-    })
+    runtime.block_on(writer.join_unless(ending.signalled()))
 }
 
 /// Ends the process after serving: kills child processes, saves preferences, and writes the remaining lines if there is

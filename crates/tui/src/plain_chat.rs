@@ -2,6 +2,7 @@
 //! and simple terminals.
 
 mod commands;
+mod input;
 mod questions;
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,7 @@ use pinion_agent::{Answer, Command, Delivery, EngineError, Event, Origin, Prompt
 use pinion_message::Block;
 use tokio::sync::mpsc;
 
+pub use self::input::typed_lines;
 use self::questions::Questions;
 use crate::plain::PlainPrinter;
 use crate::request::{NotifyKind, Request};

@@ -4,6 +4,8 @@
 //! the value restores the terminal, after a panic as well as at an orderly end.
 
 mod background;
+mod capture;
+mod environment;
 mod keys;
 mod modes;
 mod output;
@@ -17,8 +19,9 @@ use ratatui::backend::CrosstermBackend;
 use ratatui::layout::{Position, Rect};
 use ratatui::{Frame, Terminal as Canvas};
 
-pub use self::background::named_background;
 pub(crate) use self::background::{BackgroundQuery, Sorted};
+pub use self::capture::CapturedOutput;
+pub use self::environment::{background_of, only_prints_lines};
 pub(crate) use self::keys::Keys;
 use self::modes::Modes;
 use self::output::{FrameBuffer, Output};

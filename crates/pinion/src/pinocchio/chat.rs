@@ -22,7 +22,8 @@ use pinion_jsonl::stdio;
 use pinion_message::Message;
 use pinion_pinocchio::{ErrorCode, RunEnd, SessionStream, timeline_messages};
 use pinion_tui::{
-    Chat, Feed, FeedReader, Host, Incoming, Options, PlainOptions, Terminal, feed, plain_chat,
+    CapturedOutput, Chat, Colours, Feed, FeedReader, Host, Incoming, Options, PlainOptions,
+    Terminal, background_of, feed, only_prints_lines, plain_chat, typed_lines,
 };
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -35,7 +36,6 @@ use super::kept::KeptFrames;
 use super::running::Runner;
 use super::{End, leave};
 use crate::failure::Failure;
-use crate::modes::chat::{background_of, capture, colours, is_dumb, typed_lines};
 use crate::runtime;
 use crate::signals::Ending;
 
@@ -181,7 +181,7 @@ impl Stage {
     /// Shows the chat until the user leaves it.
     fn show(mut self, job: &Job, canvas: File, options: Options) -> Result<ExitCode, Failure> {
         self.ending = self.ending.and_to_quit(&self.runtime)?;
-        let way = match job.options.plain || is_dumb() {
+        let way = match job.options.plain || only_prints_lines() {
             true => Way::Lines,
             false => Way::Screen,
         };
@@ -288,7 +288,7 @@ async fn show(
         return Ok(plain_chat(options, host, reader).await?.exit_code);
     }
     // Restored when the screen is closed.
-    let _printed = capture::keep_off(feed)?;
+    let _printed = CapturedOutput::redirect(feed)?;
     let chat = Chat::open(Terminal::open(canvas)?, options)?;
     Ok(chat.run(host, reader).await?.exit_code)
 }
@@ -300,7 +300,7 @@ fn options(job: &Job, prompt: Option<String>) -> Options {
         cwd: dirs.cwd.clone(),
         home: dirs.home.clone(),
         background: background_of(job.theme()),
-        colours: colours(),
+        colours: Colours::from_environment(),
         texts: prompt.into_iter().collect(),
         images: Vec::new(),
     }

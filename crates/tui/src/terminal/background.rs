@@ -21,7 +21,7 @@ const KEY_HOLD_TIME: Duration = Duration::from_millis(50);
 const ANSWER_HOLD_TIME: Duration = Duration::from_secs(1);
 
 /// Reads the background from `COLORFGBG`, which some terminals set.
-pub fn named_background() -> Option<Background> {
+pub(super) fn named_background() -> Option<Background> {
     of_colours(&std::env::var("COLORFGBG").ok()?)
 }
 

@@ -8,11 +8,10 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use pinion_agent::{Command, Handle, Listener, Session, Stopper};
 use pinion_extensions::{Extensions, InputSource};
-use pinion_tui::{ChatEnding, Feed, Incoming};
+use pinion_tui::{CapturedOutput, ChatEnding, Feed, Incoming};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::capture::Printed;
 use super::host::{EndWatch, Order, SessionHost, WAITING_ORDERS};
 use crate::cli::Flags;
 use crate::engine::{self, Basis, Company, Conversation, Engine, Shared};
@@ -45,7 +44,7 @@ impl Life<'_> {
     pub async fn lead(
         self,
         shown: impl Future<Output = io::Result<ChatEnding>>,
-        printed: Option<Printed>,
+        printed: Option<CapturedOutput>,
         signals: &mut Ending,
     ) -> Result<ChatEnding, Failure> {
         let host = Arc::clone(&self.host);

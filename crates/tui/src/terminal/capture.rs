@@ -8,72 +8,75 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pinion_agent::Listener;
-use pinion_tui::{Feed, Incoming};
+
+use crate::{Feed, Incoming};
 
 /// Time between two checks whether the chat has room for the next printed line.
-const PAUSE: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Redirects standard output and standard error until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Printed {
+pub struct CapturedOutput {
     /// The terminal's standard error; `None` if standard error is not a terminal and is not redirected.
     stderr: Option<File>,
     /// The message of the last panic.
     panic: Arc<Mutex<Option<String>>>,
 }
 
-/// Redirects standard output, and standard error if it is a terminal. Returns the terminal to draw on, and the guard
-/// that restores both.
-pub(super) fn claim(feed: Feed) -> io::Result<(File, Printed)> {
-    let output = duplicate(1)?;
-    Ok((output, keep_off(feed)?))
-}
-
-/// Redirects the same descriptors for a caller that already has a terminal to draw on.
-pub(crate) fn keep_off(feed: Feed) -> io::Result<Printed> {
-    let stderr = match io::stderr().is_terminal() {
-        true => Some(duplicate(2)?),
-        false => None,
-    };
-    let panic = remember_panics();
-    if let Some(stderr) = &stderr {
-        let (reader, writer) = io::pipe()?;
-        point(2, writer.as_raw_fd())?;
-        let aside = stderr.try_clone()?;
-        std::thread::Builder::new()
-            .name("printed".to_owned())
-            .spawn(move || pass_on(BufReader::new(reader), &feed, aside))?;
+impl CapturedOutput {
+    /// Redirects standard output, and standard error if it is a terminal, into the feed of the chat.
+    pub fn redirect(feed: Feed) -> io::Result<Self> {
+        let stderr = if io::stderr().is_terminal() {
+            Some(duplicate(2)?)
+        } else {
+            None
+        };
+        let panic = remember_panics();
+        if let Some(stderr) = &stderr {
+            let (reader, writer) = io::pipe()?;
+            point(2, writer.as_raw_fd())?;
+            let stderr = stderr.try_clone()?;
+            std::thread::Builder::new()
+                .name("printed".to_owned())
+                .spawn(move || forward(BufReader::new(reader), &feed, stderr))?;
+        }
+        point(1, 2)?;
+        Ok(Self { stderr, panic })
     }
-    point(1, 2)?;
-    Ok(Printed { stderr, panic })
+
+    /// Redirects both, and returns the terminal behind standard output to draw on.
+    pub fn claim(feed: Feed) -> io::Result<(File, Self)> {
+        let output = duplicate(1)?;
+        Ok((output, Self::redirect(feed)?))
+    }
 }
 
 /// Sends printed lines to the chat, or writes them to the terminal once the chat has ended.
-fn pass_on(lines: impl BufRead, feed: &Feed, mut aside: File) {
+fn forward(lines: impl BufRead, feed: &Feed, mut stderr: File) {
     for line in lines.split(b'\n').map_while(Result::ok) {
         let line = String::from_utf8_lossy(&line).into_owned();
         while !feed.has_room() {
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(POLL_INTERVAL);
         }
         if !feed.send(Incoming::Printed(line.clone())) {
             // There is no other place to report a failure.
-            let _ = writeln!(aside, "{line}");
+            let _ = writeln!(stderr, "{line}");
         }
     }
 }
 
 fn remember_panics() -> Arc<Mutex<Option<String>>> {
     let last = Arc::new(Mutex::new(None));
-    let kept = Arc::clone(&last);
-    let before = std::panic::take_hook();
+    let remembered = Arc::clone(&last);
+    let previous = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic.to_string());
-        before(panic);
+        *remembered.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic.to_string());
+        previous(panic);
     }));
     last
 }
 
-impl Drop for Printed {
+impl Drop for CapturedOutput {
     fn drop(&mut self) {
         let Some(stderr) = &self.stderr else {
             return;
@@ -83,7 +86,8 @@ impl Drop for Printed {
         let _ = point(1, stderr.as_raw_fd());
         let panic = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
         if let (true, Some(panic)) = (std::thread::panicking(), &*panic) {
-            eprintln!("{panic}");
+            // There is no other place to report a failure.
+            let _ = writeln!(io::stderr(), "{panic}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Signals that end the program in an orderly way.
+//! Signals that end the program in an orderly way, and the one that must not end it.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 ///
 /// It installs a handler, because child processes would inherit `SIG_IGN`.
 #[allow(unsafe_code, reason = "installing a signal handler")]
-pub(crate) fn survive_file_limits() {
+pub fn survive_file_limits() {
     extern "C" fn ignore(_: libc::c_int) {}
     let action = SigAction::new(
         SigHandler::Handler(ignore),
@@ -25,7 +25,7 @@ pub(crate) fn survive_file_limits() {
 
 /// Listens to SIGTERM and SIGHUP from its creation on, so that no signal between two waits is lost.
 #[derive(Debug)]
-pub(crate) struct Ending {
+pub struct Ending {
     terminate: Signal,
     hang_up: Signal,
     /// SIGINT, if it does not end the program at once.

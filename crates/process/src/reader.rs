@@ -9,7 +9,7 @@ use tokio::io::unix::AsyncFd;
 /// Waits until `output` has no reader any more, even while nothing is written.
 ///
 /// Never returns for regular files, which have no reader. Must be awaited inside the runtime.
-pub(crate) async fn gone(output: File) {
+pub async fn gone(output: File) {
     // The system reports an error on a pipe without a reader and a hangup on a socket without one, even if neither is
     // requested.
     let interest = Interest::ERROR | Interest::PRIORITY;

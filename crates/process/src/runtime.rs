@@ -1,4 +1,4 @@
-//! The async runtime of a run.
+//! The async runtimes of the program.
 
 use std::io;
 
@@ -8,18 +8,18 @@ use crate::descriptors;
 
 /// Builds a runtime on this thread alone: an agent waits far more than it works, and a delta that does not change
 /// threads arrives sooner.
-pub(crate) fn build() -> io::Result<Runtime> {
+pub fn build() -> io::Result<Runtime> {
     with_threads_beside(8)
 }
 
 /// Builds a runtime for many sessions: more blocking threads, so that slow files of one session do not delay the
 /// others.
-pub(crate) fn for_several() -> io::Result<Runtime> {
+pub fn for_several() -> io::Result<Runtime> {
     with_threads_beside(64)
 }
 
 /// Builds a runtime with a thread per core, for hubs.
-pub(crate) fn on_every_core() -> io::Result<Runtime> {
+pub fn on_every_core() -> io::Result<Runtime> {
     built(&mut Builder::new_multi_thread())
 }
 

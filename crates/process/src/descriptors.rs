@@ -8,7 +8,7 @@ use std::io;
 const MANY: libc::rlim_t = 8192;
 
 /// Raises the limit of open files to `MANY`, or as far as the system permits.
-pub(crate) fn allow_many() {
+pub fn allow_many() {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
@@ -25,7 +25,7 @@ pub(crate) fn allow_many() {
 
 /// Limits the memory that the process may map, in bytes, and disables core dumps. An allocation beyond the limit fails,
 /// which ends the process.
-pub(crate) fn limit_memory(bytes: u64) {
+pub fn limit_memory(bytes: u64) {
     for (what, most) in [(libc::RLIMIT_AS, bytes), (libc::RLIMIT_CORE, 0)] {
         let limit = libc::rlimit {
             rlim_cur: most,
