@@ -4,10 +4,10 @@ use std::process::ExitCode;
 
 use pinion_cli::{Place, tables};
 use pinion_commands::{BUILT_INS, HelpLevel, HelpPage, Repository};
+use pinion_run_command::built_ins;
 use pinion_spelling::nearest;
 
-use super::job::Place as Surroundings;
-use super::options::built_ins;
+use super::host::CommandHost;
 use super::verbs::failed;
 use crate::commands::{self, out};
 use crate::failure::Failure;
@@ -18,8 +18,8 @@ pub(super) fn help(program: Program, words: &[String]) -> Result<ExitCode, Failu
     let Some(first) = words.first() else {
         return commands::help(&commands::place(program, &["run-command"]));
     };
-    let place = Surroundings::read()?;
-    let repository = Repository::load(&place.repositories(), BUILT_INS);
+    let host = CommandHost::read()?;
+    let repository = Repository::load(&host.repositories(), BUILT_INS);
     if first.starts_with('-') {
         return list(program, &repository, first);
     }
@@ -48,9 +48,10 @@ pub(super) fn help(program: Program, words: &[String]) -> Result<ExitCode, Failu
 
 /// Returns the list of pages that a command's help shows.
 pub(super) fn related(pages: &[&HelpPage]) -> String {
-    match pages.is_empty() {
-        true => String::new(),
-        false => format!("\nMore about it (help TOPIC):\n{}", table(pages)),
+    if pages.is_empty() {
+        String::new()
+    } else {
+        format!("\nMore about it (help TOPIC):\n{}", table(pages))
     }
 }
 

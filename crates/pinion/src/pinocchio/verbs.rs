@@ -9,12 +9,13 @@ use pinion_commands::{
     BUILT_INS, Command, CommandError, CommandLine, EntryKind, HelpLevel, HelpPage, Repository,
     World, leading_options,
 };
+use pinion_run_command::{End, Job, Mode, Options, RedirectedStderr, RunError, RunHost};
+use pinion_run_command::{built_ins, leading};
 use pinion_spelling::nearest;
 use serde_json::json;
 
-use super::job::{Job, Place};
-use super::options::{Mode, Options, built_ins, leading};
-use super::{chat, frames, pages, text, words};
+use super::host::CommandHost;
+use super::pages;
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::program::Program;
@@ -56,27 +57,29 @@ fn run_file(program: Program, arguments: &[String]) -> Result<ExitCode, Failure>
     if file == "--help" || file == "-h" {
         return crate::commands::help(&crate::commands::place(program, &["run-command"]));
     }
-    let place = Place::read()?;
-    let command = Command::load(&place.dirs.cwd, Path::new(file), BUILT_INS).map_err(failed)?;
+    let host = CommandHost::read()?;
+    let command = Command::load(host.cwd(), Path::new(file), BUILT_INS).map_err(failed)?;
     let call = format!("{} run-command {file}", program.name());
-    execute(place, &command, &CommandLine::new(rest), &call, &[])
+    execute(host, &command, &CommandLine::new(rest), &call, &[])
 }
 
 fn run_named(program: Program, words: &[String]) -> Result<ExitCode, Failure> {
     let (options, words) = words.split_at(leading_options(words, &leading()));
-    let place = Place::read()?;
-    let repository = Repository::load(&place.repositories(), BUILT_INS);
+    let host = CommandHost::read()?;
+    let repository = Repository::load(&host.repositories(), BUILT_INS);
     match repository.find(words).map_err(failed)? {
         Some(mut found) => {
             let call = format!("{} {}", program.name(), found.path.join(" "));
             found.line.words.splice(0..0, options.iter().cloned());
             let related = repository.related_pages(&found.path);
-            execute(place, found.command, &found.line, &call, &related)
+            execute(host, found.command, &found.line, &call, &related)
         }
-        None if words.is_empty() => match options.iter().any(|option| option == "--version") {
-            true => crate::commands::version(),
-            false => crate::commands::help(&crate::commands::place(program, &["run-command"])),
-        },
+        None if options.iter().any(|option| option == "--version") && words.is_empty() => {
+            crate::commands::version()
+        }
+        None if words.is_empty() => {
+            crate::commands::help(&crate::commands::place(program, &["run-command"]))
+        }
         None => Err(unknown(&repository, words)),
     }
 }
@@ -85,19 +88,20 @@ fn run_named(program: Program, words: &[String]) -> Result<ExitCode, Failure> {
 fn unknown(repository: &Repository, words: &[String]) -> Failure {
     let below = repository.below(words);
     let shown = words.join(" ");
-    Failure::failed(match below.is_empty() {
-        false => format!(
+    Failure::failed(if below.is_empty() {
+        format!(
+            "Error: there is no command \"{shown}\". `commands list` shows what there is; a file is run with `run-command FILE`."
+        )
+    } else {
+        format!(
             "Error: \"{shown}\" is a group of commands: {}",
             below.join(", ")
-        ),
-        true => format!(
-            "Error: there is no command \"{shown}\". `commands list` shows what there is; a file is run with `run-command FILE`."
-        ),
+        )
     })
 }
 
 fn execute(
-    place: Place,
+    host: CommandHost,
     command: &Command,
     line: &CommandLine,
     call: &str,
@@ -106,7 +110,7 @@ fn execute(
     for warning in &command.warnings {
         eprintln!("Warning: {warning}");
     }
-    let mut world = World::new(&place.dirs.cwd)
+    let mut world = World::new(host.cwd())
         .with_environment(|name| std::env::var(name).ok())
         .with_stdin(std::io::stdin());
     let built_ins = built_ins(command);
@@ -142,20 +146,34 @@ fn execute(
         return out(&command.command_file(name, &parsed).map_err(failed)?);
     }
     let options = Options::read(values)?;
-    let _elsewhere = words::as_asked(values)?;
+    let _redirected = RedirectedStderr::requested(values)?;
     let rendered = command.render(&parsed, &world).map_err(failed)?;
     let mode = options.mode;
     if mode == Mode::PrintPrompt {
         return out(&rendered.transcript());
     }
-    let job = Job::prepare(place, command, rendered, values, options)?;
+    let job = Job::prepare(Box::new(host), command, rendered, values, options)?;
     match mode {
-        Mode::PrintPrompt => Ok(ExitCode::SUCCESS),
-        Mode::PrintSettings => out(&job.settings()),
-        Mode::Requests => frames::requests(job),
-        Mode::OneShot => frames::one_shot(job),
-        Mode::Text(output) => text::run(job, output),
-        Mode::Chat => chat::open(job),
+        Mode::Run(mode) => Ok(exit_code(job.run(mode)?)),
+        Mode::PrintSettings | Mode::PrintPrompt => out(&job.settings()),
+    }
+}
+
+fn exit_code(end: End) -> ExitCode {
+    ExitCode::from(match end {
+        End::Done => 0,
+        End::Failed | End::Unread => 1,
+        End::Signal(code) => code,
+    })
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        let message = format!("Error: {error}");
+        match error {
+            RunError::Usage(_) => Self::usage(message),
+            RunError::Failed(_) => Self::failed(message),
+        }
     }
 }
 
@@ -201,8 +219,7 @@ const LIST: crate::verb::Verb =
 fn list(line: &Line) -> Result<ExitCode, Failure> {
     let [] = line.exactly()?;
     let as_json = line.has("--json") || !std::io::stdout().is_terminal();
-    let place = Place::read()?;
-    let directories = place.repositories();
+    let directories = CommandHost::read()?.repositories();
     let repository = Repository::load(&directories, BUILT_INS);
     for failure in repository.failures() {
         eprintln!("Warning: {}: {}", failure.path.display(), failure.reason);

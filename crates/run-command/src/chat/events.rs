@@ -1,4 +1,4 @@
-//! The events of each run for the chat, and all messages so far.
+//! The events of each run for the chat, and the messages on its screen.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,15 +14,15 @@ use pinion_tui::{Feed, Incoming};
 ///
 /// For the chat a run has settled only when its turn is stored; the engine's own `Settled` is therefore not passed
 /// on.
-pub(super) struct Screen {
+pub(super) struct ChatEvents {
     feed: Feed,
     /// The model that answers.
     model: Arc<Model>,
-    seen: Mutex<Seen>,
+    shown: Mutex<Shown>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct Shown {
     /// All messages, for a chat that draws them again.
     messages: Vec<Arc<Message>>,
     /// The prompt of the run is among them.
@@ -31,21 +31,21 @@ struct Seen {
     failure: Option<String>,
 }
 
-impl Screen {
-    /// Makes a screen that already shows `messages`.
+impl ChatEvents {
+    /// Creates the events of a chat that already shows `messages`.
     pub fn new(feed: Feed, model: Arc<Model>, messages: Vec<Message>) -> Self {
         Self {
             feed,
             model,
-            seen: Mutex::new(Seen {
+            shown: Mutex::new(Shown {
                 messages: messages.into_iter().map(Arc::new).collect(),
-                ..Seen::default()
+                ..Shown::default()
             }),
         }
     }
 
     pub fn messages(&self) -> Vec<Arc<Message>> {
-        self.seen().messages.clone()
+        self.shown().messages.clone()
     }
 
     pub fn model(&self) -> &Arc<Model> {
@@ -54,39 +54,39 @@ impl Screen {
 
     /// Resets the state at the start of a run.
     pub fn begin(&self) {
-        let mut seen = self.seen();
-        seen.has_prompt = false;
-        seen.failure = None;
+        let mut shown = self.shown();
+        shown.has_prompt = false;
+        shown.failure = None;
     }
 
     /// Ends a run whose turn is stored. It adds the prompt and the failure if the engine did not send them, because
     /// the run may have failed before it reached the engine.
     pub fn end(&self, prompt: Vec<Block>, end: &RunEnd) {
         let (has_prompt, failure) = {
-            let seen = self.seen();
-            (seen.has_prompt, seen.failure.clone())
+            let shown = self.shown();
+            (shown.has_prompt, shown.failure.clone())
         };
         if !has_prompt {
-            self.say(Message::User(UserMessage::now(prompt)));
+            self.add(Message::User(UserMessage::now(prompt)));
         }
-        if let RunEnd::Failed(words) = end
-            && failure.as_ref() != Some(words)
+        if let RunEnd::Failed(reason) = end
+            && failure.as_ref() != Some(reason)
         {
-            self.say(Message::Assistant(self.failed(words)));
+            self.add(Message::Assistant(self.failed(reason)));
         }
-        self.tell(&Event::Settled {
+        self.send(&Event::Settled {
             aborted: *end == RunEnd::Stopped,
         });
     }
 
-    fn say(&self, message: Message) {
+    fn add(&self, message: Message) {
         let message = Arc::new(message);
-        self.tell(&Event::MessageStart(Arc::clone(&message)));
-        self.tell(&Event::MessageEnd(message));
+        self.send(&Event::MessageStart(Arc::clone(&message)));
+        self.send(&Event::MessageEnd(message));
     }
 
-    /// Makes an answer that holds only the reason of the failure.
-    fn failed(&self, words: &str) -> AssistantMessage {
+    /// Returns an answer that holds only the reason of the failure.
+    fn failed(&self, reason: &str) -> AssistantMessage {
         AssistantMessage {
             content: Vec::new(),
             api: self.model.api.clone(),
@@ -97,21 +97,21 @@ impl Screen {
             timestamp: now_millis(),
             response_id: None,
             response_model: None,
-            error_message: Some(words.to_owned()),
+            error_message: Some(reason.to_owned()),
         }
     }
 
-    fn tell(&self, event: &Event) {
-        self.seen().notice(event);
+    fn send(&self, event: &Event) {
+        self.shown().notice(event);
         self.feed.send(Incoming::Event(event.clone()));
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    fn shown(&self) -> MutexGuard<'_, Shown> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Seen {
+impl Shown {
     fn notice(&mut self, event: &Event) {
         match event {
             Event::MessageEnd(message) => {
@@ -141,10 +141,10 @@ impl Seen {
     }
 }
 
-impl Listener for Screen {
+impl Listener for ChatEvents {
     fn notice(&self, _ordinal: u64, event: &Event) {
         if !matches!(event, Event::Settled { .. }) {
-            self.tell(event);
+            self.send(event);
         }
     }
 

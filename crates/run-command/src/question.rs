@@ -6,34 +6,30 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::AsRawFd;
 
+use pinion_process::signals::Ending;
 use tokio::runtime::Runtime;
-
-use crate::signals::Ending;
 
 const QUESTION: &str = "continue in chat? [y/n] ";
 
 /// The user's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wish {
-    GoOn,
-    End,
+pub(crate) enum Reply {
+    Yes,
+    No,
     /// A signal arrived instead; holds the exit code.
     Signal(u8),
 }
 
-/// Asks the user; returns `End` if pinion has no terminal in the foreground.
-pub(super) fn ask(runtime: &Runtime, ending: &mut Ending) -> Wish {
+/// Asks the user; returns `No` if pinion has no terminal in the foreground.
+pub(crate) fn ask(runtime: &Runtime, signals: &mut Ending) -> Reply {
     let Ok(Some(terminal)) = own_terminal() else {
-        return Wish::End;
+        return Reply::No;
     };
-    let asking = move || match put(&mut BufReader::new(&terminal), &mut &terminal) {
-        Ok(wish) => wish,
-        Err(_) => Wish::End,
-    };
+    let asking = move || put(&mut BufReader::new(&terminal), &mut &terminal).unwrap_or(Reply::No);
     runtime.block_on(async {
         tokio::select! {
-            wish = tokio::task::spawn_blocking(asking) => wish.unwrap_or(Wish::End),
-            code = ending.signalled() => Wish::Signal(code),
+            reply = tokio::task::spawn_blocking(asking) => reply.unwrap_or(Reply::No),
+            code = signals.signalled() => Reply::Signal(code),
         }
     })
 }
@@ -47,23 +43,23 @@ fn own_terminal() -> io::Result<Option<File>> {
     Ok(is_ours.then_some(terminal))
 }
 
-/// Asks until there is a valid answer. An empty line means yes; the end of input means no.
-fn put(input: &mut impl BufRead, output: &mut impl Write) -> io::Result<Wish> {
+/// Repeats the question until there is a valid answer. An empty line means yes; the end of input means no.
+fn put(input: &mut impl BufRead, output: &mut impl Write) -> io::Result<Reply> {
     loop {
         output.write_all(QUESTION.as_bytes())?;
         output.flush()?;
         let mut line = Vec::new();
         if input.read_until(b'\n', &mut line)? == 0 {
             output.write_all(b"\n")?;
-            return Ok(Wish::End);
+            return Ok(Reply::No);
         }
         match String::from_utf8_lossy(&line)
             .trim()
             .to_lowercase()
             .as_str()
         {
-            "" | "y" | "yes" => return Ok(Wish::GoOn),
-            "n" | "no" => return Ok(Wish::End),
+            "" | "y" | "yes" => return Ok(Reply::Yes),
+            "n" | "no" => return Ok(Reply::No),
             _ => {}
         }
     }
@@ -73,26 +69,26 @@ fn put(input: &mut impl BufRead, output: &mut impl Write) -> io::Result<Wish> {
 mod tests {
     use super::*;
 
-    fn asked(typed: &str) -> (Wish, usize) {
+    fn asked(typed: &str) -> (Reply, usize) {
         let mut output = Vec::new();
-        let wish = put(&mut typed.as_bytes(), &mut output).unwrap();
+        let reply = put(&mut typed.as_bytes(), &mut output).unwrap();
         let output = String::from_utf8(output).unwrap();
-        (wish, output.matches(QUESTION).count())
+        (reply, output.matches(QUESTION).count())
     }
 
     #[test]
     fn nothing_means_yes_and_other_words_are_asked_again() {
-        for (typed, wish, times) in [
-            ("\n", Wish::GoOn, 1),
-            ("y\n", Wish::GoOn, 1),
-            (" Yes \n", Wish::GoOn, 1),
-            ("n\n", Wish::End, 1),
-            ("NO\n", Wish::End, 1),
-            ("", Wish::End, 1),
-            ("what?\n\u{e9}\nn\n", Wish::End, 3),
-            ("perhaps", Wish::End, 2),
+        for (typed, reply, times) in [
+            ("\n", Reply::Yes, 1),
+            ("y\n", Reply::Yes, 1),
+            (" Yes \n", Reply::Yes, 1),
+            ("n\n", Reply::No, 1),
+            ("NO\n", Reply::No, 1),
+            ("", Reply::No, 1),
+            ("what?\n\u{e9}\nn\n", Reply::No, 3),
+            ("perhaps", Reply::No, 2),
         ] {
-            assert_eq!(asked(typed), (wish, times), "{typed:?}");
+            assert_eq!(asked(typed), (reply, times), "{typed:?}");
         }
     }
 }

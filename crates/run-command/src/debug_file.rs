@@ -1,6 +1,6 @@
-//! Frames that are only stored, not shown: in a file, in a timeline, or both.
+//! Frames that are stored and not shown: in the file of `--debug-events-jsonl`, in a timeline, or both.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 
 use pinion_history::TimelineStore;
 use pinion_jsonl::{Coalesce, Queue, Writer, WriterEnd};
@@ -9,25 +9,25 @@ use pinion_pinocchio::{
     Text,
 };
 
-use super::job::Job;
-use crate::failure::Failure;
+use crate::job::Job;
+use crate::{RunError, stderr};
 
 /// The queue and the writer of stored frames.
-pub(super) struct KeptFrames {
+pub(crate) struct DebugFile {
     queue: Queue<Out>,
     writer: Writer,
     address: Address,
 }
 
-impl KeptFrames {
+impl DebugFile {
     /// Starts making frames if there is a store for them: the file of `--debug-events-jsonl`, or a timeline.
-    pub fn begin(
+    pub fn open(
         job: &mut Job,
         timeline: Option<Box<dyn TimelineStore>>,
-    ) -> Result<Option<Self>, Failure> {
-        let file = match (job.debug_events.take(), &timeline) {
+    ) -> Result<Option<Self>, RunError> {
+        let file = match (job.debug_file.take(), &timeline) {
             (Some(file), _) => file,
-            (None, Some(_)) => nowhere()?,
+            (None, Some(_)) => OpenOptions::new().write(true).open("/dev/null")?,
             (None, None) => return Ok(None),
         };
         let queue = Queue::new(Coalesce::WhenBehind);
@@ -36,7 +36,7 @@ impl KeptFrames {
             store: timeline,
             copy: None,
         })
-        .watched(|words| eprintln!("Warning: {words}"));
+        .watched(|message| stderr::warn(message));
         let frames = Self {
             writer: Writer::spawn(file, front, queue.clone())?,
             queue,
@@ -58,8 +58,8 @@ impl KeptFrames {
     /// Writes the last frames after the end of the last run.
     pub fn end(self, end: &RunEnd) {
         self.frame(Control::Snapshot);
-        if let RunEnd::Failed(words) = end {
-            self.error(ErrorCode::RunFailed, words);
+        if let RunEnd::Failed(reason) = end {
+            self.error(ErrorCode::RunFailed, reason);
         }
         self.frame(Control::Done(match end {
             RunEnd::Finished => DoneStatus::Ok,
@@ -83,9 +83,10 @@ impl KeptFrames {
     }
 
     fn error(&self, code: ErrorCode, message: &str) {
-        let message = match message.is_empty() {
-            true => "chat run failed",
-            false => message,
+        let message = if message.is_empty() {
+            "chat run failed"
+        } else {
+            message
         };
         self.frame(Control::Error {
             code,
@@ -104,11 +105,7 @@ impl KeptFrames {
     fn close(self) {
         self.queue.close();
         if let WriterEnd::Broken(error) = self.writer.join() {
-            eprintln!("Warning: the frames are not complete: {error}");
+            stderr::warn(format_args!("the frames are not complete: {error}"));
         }
     }
-}
-
-fn nowhere() -> Result<File, Failure> {
-    Ok(OpenOptions::new().write(true).open("/dev/null")?)
 }

@@ -1,22 +1,25 @@
 //! Conversations without a screen: the chat's commands, the events it receives, and the stored turns and frames.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use pinion_agent::{Answer, Command, Disposition, EngineError, Event, Prompt, Reply, StateView};
+use pinion_agent::{
+    Answer, Command, Disposition, EngineError, EngineSettings, Event, Prompt, Reply, StateView,
+};
 use pinion_commands::{BUILT_INS, Command as CommandFile, CommandLine, World};
-use pinion_config::Dirs;
 use pinion_history::{StoreChoice, TimelineStore, TurnStore};
-use pinion_message::{Block, Message, StopReason};
+use pinion_llm::{Providers, Registry, RegistryOptions};
+use pinion_message::{Block, Mask, Message, StopReason};
+use pinion_profiles::{HostContext, ProfileError, ProfileRequest, Resolved, Unnamed};
+use pinion_tools::ToolSettings;
 use pinion_tui::{Abilities, SessionScope};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 
 use super::*;
-use crate::pinocchio::job::Place;
-use crate::pinocchio::options::{Options, built_ins};
+use crate::host::{EngineParts, EngineRequest, RunHost};
+use crate::options::{Options, built_ins};
 
 const COMMAND: &str = "name: say\nsystem-prompt: Be brief.\nprompt: \"{{ .what }}\"\nflags:\n  - name: what\n    type: string\n    default: \"\"\n";
 
@@ -44,18 +47,14 @@ impl Home {
 
     fn job_without_stores(&self, more: &[&str]) -> Job {
         let root = self.0.path();
-        let home: OsString = root.into();
-        let dirs = Dirs::new(root.to_owned(), |name| {
-            (name == "HOME").then(|| home.clone())
-        });
-        let place = Place::of(dirs);
         let file = CommandFile::load(root, Path::new("say.yaml"), BUILT_INS).unwrap();
         let line = CommandLine::new([&["--chat", "--ai-engine", "offline/demo"], more].concat());
         let mut world = World::new(root);
         let parsed = file.parse(&line, &built_ins(&file), &mut world).unwrap();
         let options = Options::read(&parsed.builtin).unwrap();
         let rendered = file.render(&parsed, &world).unwrap();
-        Job::prepare(place, &file, rendered, &parsed.builtin, options).unwrap()
+        let host = Box::new(TestHost(root.to_owned()));
+        Job::prepare(host, &file, rendered, &parsed.builtin, options).unwrap()
     }
 
     fn turns(&self) -> Box<dyn TurnStore> {
@@ -94,6 +93,64 @@ impl Home {
             blocks.map(text).collect()
         });
         (times, texts.unwrap_or_default())
+    }
+}
+
+/// A host without settings, whose home is the directory in which the tests run commands.
+struct TestHost(PathBuf);
+
+impl TestHost {
+    fn look<T>(&self, look: impl FnOnce(&HostContext<'_>) -> T) -> T {
+        look(&HostContext {
+            home: &self.0,
+            cwd: &self.0,
+            environment: &|_| None,
+            trusts: &|_| false,
+            system: &self.0.join("etc"),
+        })
+    }
+}
+
+impl RunHost for TestHost {
+    fn cwd(&self) -> &Path {
+        &self.0
+    }
+
+    fn home(&self) -> &Path {
+        &self.0
+    }
+
+    fn theme(&self) -> Option<&str> {
+        None
+    }
+
+    fn resolve(&self, request: &ProfileRequest) -> Result<Resolved, ProfileError> {
+        self.look(|surroundings| pinion_profiles::resolve(surroundings, request))
+    }
+
+    fn engine_parts(
+        &self,
+        request: &EngineRequest<'_>,
+        _runtime: &Runtime,
+    ) -> Result<EngineParts, String> {
+        let (registry, _) = Registry::load(&self.0, RegistryOptions::default());
+        let (resolved, now) = (request.resolved, std::time::SystemTime::now());
+        let unnamed = Unnamed {
+            saved: None,
+            demo: request.allows_demo,
+        };
+        let chosen = self.look(|surroundings| {
+            pinion_profiles::engine(resolved, &registry, surroundings, unnamed, now)
+        });
+        Ok(EngineParts {
+            chosen: chosen.map_err(|error| error.to_string())?,
+            registry,
+            providers: Providers::from_environment().0,
+            clip_tools: Vec::new(),
+            tool_settings: ToolSettings::default(),
+            settings: EngineSettings::default(),
+            mask: Mask::default(),
+        })
     }
 }
 
@@ -183,8 +240,8 @@ fn outline(message: &Message) -> String {
 
 /// Runs a conversation in the chat of a command.
 fn chat<F: Future<Output = ()>>(mut job: Job, talk: impl FnOnce(Arc<Person>) -> F) -> End {
-    let stage = set(&mut job).unwrap();
-    let (_runtime, talked) = stage.play(&job, |host, _feed, reader| {
+    let parts = prepare(&mut job).unwrap();
+    let (_runtime, chat_end) = parts.run(&job, |host, _feed, reader| {
         let person = Arc::new(Person {
             host,
             reader,
@@ -196,7 +253,7 @@ fn chat<F: Future<Output = ()>>(mut job: Job, talk: impl FnOnce(Arc<Person>) -> 
             Ok(0)
         }
     });
-    talked.end()
+    chat_end.report()
 }
 
 fn script(script: &Value) -> String {

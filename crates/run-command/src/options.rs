@@ -4,11 +4,11 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use pinion_commands::{BUILT_INS, BuiltIn, BuiltInValues, Command, FieldType, Group};
+use pinion_history::StoreChoice;
 use pinion_jsonl::Coalesce;
-use pinion_pinocchio::PatchMode;
+use pinion_pinocchio::{Metadata, PatchMode, TextFormat};
 
-use crate::clip_tools::ClipFlags;
-use crate::failure::Failure;
+use crate::RunError;
 
 /// Options of this program for which a command's own field of the same name takes precedence.
 const YIELDING: [BuiltIn; 2] = [
@@ -35,24 +35,31 @@ const YIELDING: [BuiltIn; 2] = [
 ];
 
 /// Returns the options that this command has in addition to its own.
-pub(super) fn built_ins(command: &Command) -> Vec<BuiltIn> {
+pub fn built_ins(command: &Command) -> Vec<BuiltIn> {
     let is_own = |option: &BuiltIn| command.fields().any(|field| field.option() == option.name);
     let yielding = YIELDING.into_iter().filter(|option| !is_own(option));
     BUILT_INS.iter().copied().chain(yielding).collect()
 }
 
 /// Returns the options that may precede the words of a command.
-pub(super) fn leading() -> Vec<BuiltIn> {
+pub fn leading() -> Vec<BuiltIn> {
     BUILT_INS.iter().copied().chain(YIELDING).collect()
 }
 
-/// The kind of output of a run.
+/// The part of a command that is run or shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
+pub enum Mode {
     /// The prompt, without a request to a model.
     PrintPrompt,
     /// The settings, without a request to a model.
     PrintSettings,
+    /// The command.
+    Run(RunMode),
+}
+
+/// The kind of output of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunMode {
     /// Frames, with requests on standard input.
     Requests,
     /// Frames of one run.
@@ -60,75 +67,65 @@ pub(super) enum Mode {
     /// A conversation on the terminal.
     Chat,
     /// The answer, or every event, for people and scripts.
-    Text(Output),
+    Text(TextFormat),
 }
 
 impl Mode {
     /// Reports whether the built-in model may answer if no model is configured: the client of a conversation reads
     /// the note about it, but a script would treat its answer as a real one.
-    pub fn allows_demo(self) -> bool {
+    pub(crate) fn allows_demo(self) -> bool {
         match self {
-            Self::Requests | Self::Chat => true,
-            Self::Text(_) => std::io::stdout().is_terminal(),
-            Self::PrintPrompt | Self::PrintSettings | Self::OneShot => false,
+            Self::Run(RunMode::Requests | RunMode::Chat) => true,
+            Self::Run(RunMode::Text(_)) => std::io::stdout().is_terminal(),
+            Self::Run(RunMode::OneShot) | Self::PrintPrompt | Self::PrintSettings => false,
         }
     }
 }
 
 /// The condition for asking the user, after the answer, whether to continue in a chat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asking {
+pub enum ContinueInChat {
     Never,
     /// Only if the answer is printed on a terminal.
-    OnTerminal,
-    Always,
-}
-
-/// The format of a run for people and scripts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Output {
-    Text,
-    Json,
-    Yaml,
-}
-
-/// The amount of detail of a run for people and scripts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Detail {
-    /// The answer without metadata.
-    Plain,
-    /// The answer with short metadata.
-    Metadata,
-    /// The answer with all metadata.
-    Full,
+    AskOnTerminal,
+    Ask,
 }
 
 /// A store as the options name it; an option that was not given is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct NamedStore {
+pub struct NamedStore {
     pub backend: String,
     pub dsn: String,
     pub db: String,
 }
 
 impl NamedStore {
+    pub(crate) fn choice(&self) -> StoreChoice<'_> {
+        StoreChoice {
+            backend: &self.backend,
+            dsn: &self.dsn,
+            db: &self.db,
+        }
+    }
+
     /// Reports whether any of its options was given.
-    pub fn is_named(&self) -> bool {
+    pub(crate) fn is_named(&self) -> bool {
         [&self.backend, &self.dsn, &self.db]
             .iter()
             .any(|option| !option.is_empty())
     }
 
     /// Reports whether the store still has its data after the program exits.
-    pub fn outlasts_the_program(&self) -> bool {
+    pub(crate) fn is_persistent(&self) -> bool {
         self.is_named() && !["disabled", "memory"].contains(&self.backend.as_str())
     }
 }
 
 /// The values of the options that every command has.
-pub(super) struct Options {
+#[derive(Debug)]
+pub struct Options {
     pub mode: Mode,
-    pub asking: Asking,
+    pub continue_in_chat: ContinueInChat,
     pub patch_mode: PatchMode,
     pub coalesce: Coalesce,
     /// `--model`.
@@ -143,17 +140,22 @@ pub(super) struct Options {
     pub images: Vec<String>,
     /// The built-in tools the model may call.
     pub tools: Vec<String>,
-    /// The clips whose commands the model may call as well.
-    pub clips: ClipFlags,
-    pub detail: Detail,
+    /// The clips whose commands the model may call as well; if empty, all clips of `hub`, if that is set.
+    pub clips: Vec<String>,
+    /// The address of the hub of these clips.
+    pub hub: Option<String>,
+    /// The metadata that is printed after a text.
+    pub metadata: Metadata,
 }
 
 impl Options {
-    pub fn read(values: &BuiltInValues) -> Result<Self, Failure> {
+    /// Reads the parsed values. Fails for values that exclude each other or name nothing.
+    pub fn read(values: &BuiltInValues) -> Result<Self, RunError> {
         let mode = mode(values);
-        if values.flag("log-to-stdout") && matches!(mode, Mode::Requests | Mode::OneShot) {
-            return Err(Failure::usage(
-                "Error: --log-to-stdout would mix words into the frames on standard output. Use --log-file, or leave it out: words go to standard error.",
+        let writes_frames = matches!(mode, Mode::Run(RunMode::Requests | RunMode::OneShot));
+        if values.flag("log-to-stdout") && writes_frames {
+            return Err(RunError::Usage(
+                "--log-to-stdout would mix words into the frames on standard output. Use --log-file, or leave it out: words go to standard error.".to_owned(),
             ));
         }
         let patch_mode = match values.text("patch-mode") {
@@ -173,20 +175,21 @@ impl Options {
         let session_id = text("session-id").map(str::to_owned);
         let resume = values.flag("resume");
         if resume && session_id.is_none() {
-            return Err(Failure::usage("Error: --resume requires --session-id"));
+            return Err(RunError::Usage("--resume requires --session-id".to_owned()));
         }
-        if resume && !turns.outlasts_the_program() {
-            return Err(Failure::usage(
-                "Error: resume requires --turns-db or --turns-dsn",
+        if resume && !turns.is_persistent() {
+            return Err(RunError::Usage(
+                "resume requires --turns-db or --turns-dsn".to_owned(),
             ));
         }
         Ok(Self {
             mode,
-            asking: asking(values),
+            continue_in_chat: continue_in_chat(values),
             patch_mode,
-            coalesce: match values.flag("no-coalesce") {
-                true => Coalesce::Never,
-                false => Coalesce::WhenBehind,
+            coalesce: if values.flag("no-coalesce") {
+                Coalesce::Never
+            } else {
+                Coalesce::WhenBehind
             },
             model: text("model").map(str::to_owned),
             session_id,
@@ -197,16 +200,14 @@ impl Options {
             debug_events: text("debug-events-jsonl").map(PathBuf::from),
             images: values.list("images"),
             tools: tools(values)?,
-            clips: ClipFlags {
-                clips: Some(values.list("clips")).filter(|names| !names.is_empty()),
-                hub: text("hub").map(str::to_owned),
-            },
-            detail: if values.flag("full-output") {
-                Detail::Full
+            clips: values.list("clips"),
+            hub: text("hub").map(str::to_owned),
+            metadata: if values.flag("full-output") {
+                Metadata::Full
             } else if values.flag("with-metadata") {
-                Detail::Metadata
+                Metadata::Short
             } else {
-                Detail::Plain
+                Metadata::None
             },
         })
     }
@@ -219,37 +220,37 @@ fn mode(values: &BuiltInValues) -> Mode {
     } else if values.flag("print-inference-settings") {
         Mode::PrintSettings
     } else if values.flag("stdin-rpc") {
-        Mode::Requests
+        Mode::Run(RunMode::Requests)
     } else if values.flag("rpc") || output == "jsonl" {
-        Mode::OneShot
+        Mode::Run(RunMode::OneShot)
     } else if values.flag("chat") {
-        Mode::Chat
+        Mode::Run(RunMode::Chat)
     } else {
-        Mode::Text(match output.as_str() {
-            "json" => Output::Json,
-            "yaml" => Output::Yaml,
-            _ => Output::Text,
-        })
+        Mode::Run(RunMode::Text(match output.as_str() {
+            "json" => TextFormat::Json,
+            "yaml" => TextFormat::Yaml,
+            _ => TextFormat::Text,
+        }))
     }
 }
 
-fn asking(values: &BuiltInValues) -> Asking {
+fn continue_in_chat(values: &BuiltInValues) -> ContinueInChat {
     if values.flag("force-interactive") {
-        Asking::Always
+        ContinueInChat::Ask
     } else if values.flag("non-interactive") {
-        Asking::Never
+        ContinueInChat::Never
     } else {
-        Asking::OnTerminal
+        ContinueInChat::AskOnTerminal
     }
 }
 
-fn tools(values: &BuiltInValues) -> Result<Vec<String>, Failure> {
+fn tools(values: &BuiltInValues) -> Result<Vec<String>, RunError> {
     let names = values.list("tools");
     let known = pinion_tools::all_names();
     match names.iter().find(|name| !known.contains(&name.as_str())) {
         None => Ok(names),
-        Some(name) => Err(Failure::usage(format!(
-            "Error: --tools: there is no tool \"{name}\"; use {}",
+        Some(name) => Err(RunError::Usage(format!(
+            "--tools: there is no tool \"{name}\"; use {}",
             known.join(", ")
         ))),
     }

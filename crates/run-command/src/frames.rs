@@ -2,29 +2,27 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::process::ExitCode;
 
 use pinion_jsonl::{Queue, Writer, read_lines_until_too_long, stdio};
 use pinion_pinocchio::{
     Address, Binding, Closing, Control, DoneStatus, ErrorCode, Front, FrontOptions, LINE_LIMIT,
-    Out, PatchMode, RunEnd, Surface, Terminal, Text,
+    Out, PatchMode, Surface, Terminal, Text,
 };
+use pinion_process::signals::Ending;
+use pinion_process::{reader, runtime};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
-use super::conversation::{Conversation, Unanswered};
-use super::job::{Job, Stores};
-use super::requests::Requests;
-use super::running::Runner;
-use super::{End, conclude};
-use crate::failure::Failure;
-use crate::signals::Ending;
-use crate::{reader, runtime};
+use crate::conversation::{Conversation, Unanswered};
+use crate::end::conclude;
+use crate::job::{Job, Stores};
+use crate::requests::Requests;
+use crate::{End, RunError, stderr};
 
 /// The queue and the writer of the frames, with the runtime.
-struct Stage {
+struct FrameOutput {
     runtime: Runtime,
-    ending: Ending,
+    signals: Ending,
     queue: Queue<Out>,
     writer: Writer,
     /// A copy of standard output, to detect that its reader is gone.
@@ -33,11 +31,12 @@ struct Stage {
     address: Address,
 }
 
-impl Stage {
-    fn set(job: &mut Job, stores: &mut Result<Stores, String>) -> Result<Self, Failure> {
+impl FrameOutput {
+    /// Takes standard output over. The timeline, if there is one, is moved out of `stores`.
+    fn open(job: &mut Job, stores: &mut Result<Stores, String>) -> Result<Self, RunError> {
         let stdout = stdio::claim_stdout()?;
         let runtime = runtime::build()?;
-        let ending = Ending::listen_to_all(&runtime)?;
+        let signals = Ending::listen_to_all(&runtime)?;
         let queue = Queue::new(job.options.coalesce);
         let timeline = stores
             .as_mut()
@@ -47,15 +46,15 @@ impl Stage {
             patch_mode: job.options.patch_mode,
             store: timeline,
             copy: job
-                .debug_events
+                .debug_file
                 .take()
-                .map(|file| Box::new(Copied(file)) as Box<dyn Write + Send>),
+                .map(|file| Box::new(FrameCopy(file)) as Box<dyn Write + Send>),
         });
         let watched = stdout.try_clone()?;
         Ok(Self {
             writer: Writer::spawn(stdout, front, queue.clone())?,
             runtime,
-            ending,
+            signals,
             queue,
             watched,
             address: Address {
@@ -73,8 +72,8 @@ impl Stage {
     }
 
     /// Reports that there will be no run, and why.
-    fn fail(self, code: ErrorCode, message: String) -> ExitCode {
-        eprintln!("Error: {message}");
+    fn fail(self, code: ErrorCode, message: String) -> End {
+        stderr::error(&message);
         self.frame(Control::Error {
             code,
             message,
@@ -84,8 +83,8 @@ impl Stage {
         self.end(End::Failed)
     }
 
-    fn end(self, end: End) -> ExitCode {
-        conclude(self.runtime, self.ending, &self.queue, self.writer, end)
+    fn end(self, end: End) -> End {
+        conclude(self.runtime, self.signals, &self.queue, self.writer, end)
     }
 }
 
@@ -102,14 +101,14 @@ fn conversation(job: &Job, queue: &Queue<Out>, stores: Stores, mode: PatchMode) 
 }
 
 /// A file that receives the frames as well. The front stops writing to it after its first failure, which is reported.
-struct Copied(File);
+struct FrameCopy(File);
 
-impl Write for Copied {
+impl Write for FrameCopy {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.write(bytes).inspect_err(|error| {
-            eprintln!(
-                "Warning: the file of --debug-events-jsonl is not complete: {error}. The frames on standard output are."
-            );
+            stderr::warn(format_args!(
+                "the file of --debug-events-jsonl is not complete: {error}. The frames on standard output are."
+            ));
         })
     }
 
@@ -119,73 +118,73 @@ impl Write for Copied {
 }
 
 /// Runs a command once.
-pub(super) fn one_shot(mut job: Job) -> Result<ExitCode, Failure> {
+pub(crate) fn one_shot(mut job: Job) -> Result<End, RunError> {
     let mut stores = job.open_stores();
-    let mut stage = Stage::set(&mut job, &mut stores)?;
-    stage.frame(Control::Hello(Surface::OneShot));
+    let mut output = FrameOutput::open(&mut job, &mut stores)?;
+    output.frame(Control::Hello(Surface::OneShot));
     let stores = match stores {
         Ok(stores) => stores,
-        Err(error) => return Ok(stage.fail(ErrorCode::RunnerInitFailed, error)),
+        Err(error) => return Ok(output.fail(ErrorCode::RunnerInitFailed, error)),
     };
-    stage.frame(Control::Snapshot);
-    let runner = match job.runner(&stage.runtime) {
-        Ok(runner) => runner,
+    output.frame(Control::Snapshot);
+    let engine = match job.engine(&output.runtime) {
+        Ok(engine) => engine,
         Err(error) => {
             let error = format!("failed to create engine: {error}");
-            return Ok(stage.fail(ErrorCode::EngineInitFailed, error));
+            return Ok(output.fail(ErrorCode::EngineInitFailed, error));
         }
     };
     let turn = job.first_turn(stores.resumed.clone());
-    let mut conversation = conversation(&job, &stage.queue, stores, job.options.patch_mode);
-    let end = stage.runtime.block_on(async {
+    let mut conversation = conversation(&job, &output.queue, stores, job.options.patch_mode);
+    let end = output.runtime.block_on(async {
         let stop = CancellationToken::new();
         let closing = Closing::Request {
             terminal: Terminal::Yes,
         };
-        let run = conversation.run(&runner, turn, Text::default(), closing, stop.clone());
+        let run = conversation.run(&engine, turn, Text::default(), closing, stop.clone());
         tokio::pin!(run);
-        let broken = unread(&stage.watched, &stage.queue);
+        let unread = unread(&output.watched, &output.queue);
         let end = tokio::select! {
             end = &mut run => return End::of(&end),
-            code = stage.ending.signalled() => End::Signal(code),
-            () = broken => End::Unread,
+            code = output.signals.signalled() => End::Signal(code),
+            () = unread => End::Unread,
         };
         stop.cancel();
         run.await;
         end
     });
-    Ok(stage.end(end))
+    Ok(output.end(end))
 }
 
 /// Serves requests on standard input.
-pub(super) fn requests(mut job: Job) -> Result<ExitCode, Failure> {
+pub(crate) fn requests(mut job: Job) -> Result<End, RunError> {
     let mut stores = job.open_stores();
-    let mut stage = Stage::set(&mut job, &mut stores)?;
-    stage.frame(Control::Hello(Surface::Stdin));
+    let mut output = FrameOutput::open(&mut job, &mut stores)?;
+    output.frame(Control::Hello(Surface::Stdin));
     let stores = match stores {
         Ok(stores) => stores,
-        Err(error) => return Ok(stage.fail(ErrorCode::RunnerInitFailed, error)),
+        Err(error) => return Ok(output.fail(ErrorCode::RunnerInitFailed, error)),
     };
-    let runner: Result<Runner, String> = job.runner(&stage.runtime);
+    let engine = job.engine(&output.runtime);
     let binding = match job.options.session_id {
         Some(_) => Binding::to(job.session_id.clone()),
         None => Binding::new(job.session_id.clone()),
     };
-    let conversation = conversation(&job, &stage.queue, stores, job.options.patch_mode);
+    let conversation = conversation(&job, &output.queue, stores, job.options.patch_mode);
     let lines = read_lines_until_too_long(std::io::stdin(), LINE_LIMIT);
-    let end = stage.runtime.block_on(async {
-        let broken = unread(&stage.watched, &stage.queue);
+    let end = output.runtime.block_on(async {
+        let unread = unread(&output.watched, &output.queue);
         let interrupted = async {
             tokio::select! {
-                code = stage.ending.signalled() => End::Signal(code),
-                () = broken => End::Unread,
+                code = output.signals.signalled() => End::Signal(code),
+                () = unread => End::Unread,
             }
         };
-        Requests::new(binding, stage.queue.clone(), &runner, conversation)
+        Requests::new(binding, output.queue.clone(), &engine, conversation)
             .serve(lines, interrupted)
             .await
     });
-    Ok(stage.end(end))
+    Ok(output.end(end))
 }
 
 /// Waits until the reader of standard output is gone.
@@ -199,14 +198,5 @@ async fn unread(watched: &File, queue: &Queue<Out>) {
     tokio::select! {
         () = gone => {}
         () = queue.broken() => {}
-    }
-}
-
-impl End {
-    fn of(end: &RunEnd) -> Self {
-        match end {
-            RunEnd::Finished | RunEnd::Stopped => Self::Done,
-            RunEnd::Failed(_) => Self::Failed,
-        }
     }
 }

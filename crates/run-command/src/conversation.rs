@@ -12,14 +12,14 @@ use pinion_pinocchio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::running::{Past, Runner, Running, ask};
+use crate::engine::{Engine, EngineRun, History, send};
 
 /// The phase of a turn that was answered; `--resume` continues from it.
-pub(super) const FINAL: &str = "final";
+pub(crate) const FINAL: &str = "final";
 /// The phase of a turn that failed, stored with the blocks it had until then.
 const FAILED: &str = "failed";
 
-pub(super) struct Conversation {
+pub(crate) struct Conversation {
     pub session_id: Text,
     /// The last answered turn, or the seed; with `Unanswered::Remembered` also the prompts since.
     pub base: Turn,
@@ -35,7 +35,7 @@ pub(super) struct Conversation {
 
 /// The treatment of a prompt whose run was stopped or failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unanswered {
+pub(crate) enum Unanswered {
     /// The next turn does not contain it.
     Forgotten,
     /// The next turn contains it, because the user still sees it on the screen.
@@ -44,7 +44,7 @@ pub(super) enum Unanswered {
 
 impl Conversation {
     /// Returns the turn for a submitted prompt: everything before it, and the prompt.
-    pub fn saying(&self, prompt: &str) -> Turn {
+    pub fn turn_for(&self, prompt: &str) -> Turn {
         with_prompt(&self.base, prompt)
     }
 
@@ -52,7 +52,7 @@ impl Conversation {
     /// the turn is stored.
     pub async fn run(
         &mut self,
-        runner: &Runner,
+        engine: &Engine,
         turn: Turn,
         request_id: Text,
         closing: Closing,
@@ -70,13 +70,13 @@ impl Conversation {
             ActiveRun::begin(queue, start.clone(), request_id.clone(), closing)
         };
         let active: Vec<ActiveRun> = self.queues.iter().map(begin).collect();
-        let judge = Arc::new(RunEndListener::default());
+        let run_end = Arc::new(RunEndListener::default());
         let mut listeners = self.listeners.clone();
-        listeners.push(Arc::clone(&judge) as Arc<dyn Listener>);
+        listeners.push(Arc::clone(&run_end) as Arc<dyn Listener>);
         for queue in &self.queues {
             listeners.push(Arc::new(ChatListener::new(queue.clone(), self.patch_mode)));
         }
-        let (messages, end) = run(runner, &turn, listeners, &judge, stop).await;
+        let (messages, end) = run(engine, &turn, listeners, &run_end, stop).await;
         let produced = final_turn(
             &turn,
             &Produced {
@@ -85,7 +85,7 @@ impl Conversation {
                 messages: &messages,
             },
         );
-        let end = self.keep(turn, produced, inference_id, end).await;
+        let end = self.store(turn, produced, inference_id, end).await;
         for active in active {
             active.end(end.clone());
         }
@@ -93,7 +93,7 @@ impl Conversation {
     }
 
     /// Stores the turn under the phase of its end. A turn that was answered but cannot be stored has failed.
-    async fn keep(
+    async fn store(
         &mut self,
         asked: Turn,
         produced: Turn,
@@ -104,17 +104,17 @@ impl Conversation {
             RunEnd::Finished => FINAL,
             RunEnd::Failed(_) => FAILED,
             RunEnd::Stopped => {
-                self.go_unanswered(asked);
+                self.remember_unanswered(asked);
                 return end;
             }
         };
-        let kept = self.save(produced, phase, inference_id).await;
-        match (end, kept) {
-            (RunEnd::Failed(words), kept) => {
-                self.go_unanswered(asked);
-                RunEnd::Failed(match kept {
-                    Ok(_) => words,
-                    Err(error) => format!("{words} (and the failed turn is not kept: {error})"),
+        let saved = self.save(produced, phase, inference_id).await;
+        match (end, saved) {
+            (RunEnd::Failed(reason), saved) => {
+                self.remember_unanswered(asked);
+                RunEnd::Failed(match saved {
+                    Ok(_) => reason,
+                    Err(error) => format!("{reason} (and the failed turn is not kept: {error})"),
                 })
             }
             (end, Ok(produced)) => {
@@ -125,7 +125,7 @@ impl Conversation {
         }
     }
 
-    fn go_unanswered(&mut self, asked: Turn) {
+    fn remember_unanswered(&mut self, asked: Turn) {
         if self.unanswered == Unanswered::Remembered {
             self.base = asked;
         }
@@ -142,24 +142,21 @@ impl Conversation {
             return Ok(turn);
         };
         let session_id = self.session_id.to_string();
-        let kept = tokio::task::spawn_blocking(move || {
+        let saved = tokio::task::spawn_blocking(move || {
             let save = TurnSave {
                 conversation: &session_id,
                 session: &session_id,
                 turn: &turn,
                 phase,
                 at_ms: pinion_message::now_millis(),
-                runtime_key: match phase {
-                    FAILED => "default",
-                    _ => "",
-                },
+                runtime_key: if phase == FAILED { "default" } else { "" },
                 inference_id: &inference_id,
             };
             let result = store.save(&save);
             (store, result.map(|()| turn))
         })
         .await;
-        let (store, result) = kept.map_err(|error| error.to_string())?;
+        let (store, result) = saved.map_err(|error| error.to_string())?;
         self.turns = Some(store);
         result.map_err(|error| error.to_string())
     }
@@ -167,39 +164,39 @@ impl Conversation {
 
 /// Runs the engine on the last prompt of the turn; returns the new messages and the end of the run.
 async fn run(
-    runner: &Runner,
+    engine: &Engine,
     turn: &Turn,
     listeners: Vec<Arc<dyn Listener>>,
-    judge: &RunEndListener,
+    run_end: &RunEndListener,
     stop: CancellationToken,
 ) -> (Vec<Arc<Message>>, RunEnd) {
     if turn.blocks.is_empty() {
-        let words = format!("{} has no prompt", runner.command);
-        return (Vec::new(), RunEnd::Failed(words));
+        let reason = format!("{} has no prompt", engine.command);
+        return (Vec::new(), RunEnd::Failed(reason));
     }
     let context = context(turn);
-    let past = Past {
+    let history = History {
         system_prompt: context.system_prompt,
         messages: context.history.into_iter().map(Arc::new).collect(),
     };
-    let running = match runner.start(past, listeners) {
-        Ok(running) => running,
+    let run = match engine.start(history, listeners) {
+        Ok(run) => run,
         Err(error) => return (Vec::new(), RunEnd::Failed(error)),
     };
     let accepted = match context.prompt {
-        Some(prompt) => ask_about(&running, prompt).await,
+        Some(prompt) => submit(&run, prompt).await,
         // A system prompt alone, or a turn that ends with an answer: the model receives it without a new prompt.
-        None => running.go_on().await,
+        None => run.submit_nothing().await,
     };
     if let Err(error) = accepted {
         return (Vec::new(), RunEnd::Failed(error));
     }
-    let messages = finish(running, judge, stop).await;
-    (messages, judge.end())
+    let messages = finish(run, run_end, stop).await;
+    (messages, run_end.end())
 }
 
 /// Sends the texts and images of a prompt to the engine.
-async fn ask_about(running: &Running, prompt: Vec<Block>) -> Result<(), String> {
+async fn submit(run: &EngineRun, prompt: Vec<Block>) -> Result<(), String> {
     let (mut texts, mut images) = (Vec::new(), Vec::new());
     for block in prompt {
         match block {
@@ -207,25 +204,25 @@ async fn ask_about(running: &Running, prompt: Vec<Block>) -> Result<(), String> 
             other => images.push(other),
         }
     }
-    running.ask(texts.join("\n"), images).await
+    run.submit(texts.join("\n"), images).await
 }
 
 /// Waits for the end of the run; `stop` aborts it. Returns the messages of the run.
 async fn finish(
-    running: Running,
-    judge: &RunEndListener,
+    run: EngineRun,
+    run_end: &RunEndListener,
     stop: CancellationToken,
 ) -> Vec<Arc<Message>> {
-    let session = running.session();
+    let session = run.session();
     let stopping = async {
         stop.cancelled().await;
-        judge.cancel();
+        run_end.cancel();
         // The engine settles even if it does not answer.
-        let _ = ask(&session, Command::Abort).await;
+        let _ = send(&session, Command::Abort).await;
         drop(session);
         std::future::pending::<()>().await;
     };
-    let finish = running.finish();
+    let finish = run.finish();
     tokio::pin!(finish);
     tokio::select! {
         messages = &mut finish => return messages,

@@ -1,4 +1,4 @@
-//! The one model a command runs with, as the engine sees it.
+//! The one model with which a command runs.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use pinion_message::{
 use pinion_profiles::Chosen;
 
 /// The largest number of model requests for one prompt, so that a loop of tool calls ends.
-const ITERATIONS: usize = 20;
+const MAX_REQUESTS: usize = 20;
 
 /// The model of a command, with its provider.
-pub(super) struct OneModel {
+pub(crate) struct OneModel {
     chosen: Chosen,
     registry: Registry,
     provider: Arc<dyn Provider>,
@@ -32,7 +32,7 @@ impl OneModel {
         Self {
             chosen,
             registry,
-            provider: Arc::new(Bounded { inner }),
+            provider: Arc::new(RequestLimit { inner }),
             mask,
         }
     }
@@ -82,19 +82,19 @@ impl Models for OneModel {
     }
 }
 
-/// Fails a request after `ITERATIONS` answers to one prompt.
-struct Bounded {
+/// Fails a request after `MAX_REQUESTS` answers to one prompt.
+struct RequestLimit {
     inner: Arc<dyn Provider>,
 }
 
-impl Provider for Bounded {
+impl Provider for RequestLimit {
     fn stream(&self, request: Request) -> EventStream {
         let since_prompt = request.messages.iter().rev();
         let answers = since_prompt
             .take_while(|message| !matches!(***message, Message::User(_)))
             .filter(|message| matches!(***message, Message::Assistant(_)))
             .count();
-        if answers < ITERATIONS {
+        if answers < MAX_REQUESTS {
             return self.inner.stream(request);
         }
         let message = AssistantMessage {
@@ -107,7 +107,7 @@ impl Provider for Bounded {
             timestamp: now_millis(),
             response_id: None,
             response_model: None,
-            error_message: Some(format!("max iterations ({ITERATIONS}) reached")),
+            error_message: Some(format!("max iterations ({MAX_REQUESTS}) reached")),
         };
         Box::pin(stream::iter([StreamEvent::End(message)]))
     }

@@ -1,4 +1,4 @@
-//! A chat's conversation: prompts, one at a time, each a turn after those before.
+//! The host of the chat: answers its commands and runs its prompts, one at a time, each a turn after those before.
 
 use std::sync::Arc;
 
@@ -12,33 +12,28 @@ use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::screen::Screen;
-use crate::pinocchio::conversation::Conversation;
-use crate::pinocchio::running::Runner;
+use super::events::ChatEvents;
+use crate::conversation::Conversation;
+use crate::engine::Engine;
 
 /// The largest number of commands of the chat that may wait.
-const INBOX: usize = 256;
+const WAITING_COMMANDS: usize = 256;
 
-type Order = (Command, Reply);
+/// The chat's end of the channel to its session. Dropping it ends the session.
+pub(super) struct ChatHost(mpsc::Sender<(Command, Reply)>);
 
-/// The chat's connection to the conversation. Dropping it ends the conversation.
-pub(super) struct Line {
-    inbox: mpsc::Sender<Order>,
+/// The session's end of the channel.
+pub(super) struct ChatCommands(mpsc::Receiver<(Command, Reply)>);
+
+pub(super) fn channel() -> (ChatHost, ChatCommands) {
+    let (sender, receiver) = mpsc::channel(WAITING_COMMANDS);
+    (ChatHost(sender), ChatCommands(receiver))
 }
 
-/// The other end of a [`Line`].
-pub(super) struct Orders(mpsc::Receiver<Order>);
-
-/// Makes a line and its other end.
-pub(super) fn line() -> (Line, Orders) {
-    let (inbox, orders) = mpsc::channel(INBOX);
-    (Line { inbox }, Orders(orders))
-}
-
-impl Host for Line {
+impl Host for ChatHost {
     fn send(&self, command: Command, reply: Reply) {
         // A reply that is dropped answers by itself.
-        let _ = self.inbox.try_send((command, reply));
+        let _ = self.0.try_send((command, reply));
     }
 
     /// Ignores the response: no extension asks anything in such a chat.
@@ -57,17 +52,16 @@ impl Host for Line {
 }
 
 /// The conversation behind a chat.
-pub(super) struct Talk<'a> {
-    runner: &'a Runner,
-    screen: Arc<Screen>,
+pub(super) struct ChatSession<'a> {
+    engine: &'a Engine,
+    events: Arc<ChatEvents>,
     /// The conversation, while no run uses it.
     idle: Option<Conversation>,
     active: Option<Active<'a>>,
     session_id: Text,
     /// The replies that wait for the end of the run.
     waiting: Vec<Reply>,
-    /// The end of the last run.
-    last: Option<RunEnd>,
+    last_run: Option<RunEnd>,
 }
 
 /// A prompt that is being answered.
@@ -77,27 +71,31 @@ struct Active<'a> {
     prompt: Vec<Block>,
 }
 
-impl<'a> Talk<'a> {
-    pub fn new(runner: &'a Runner, screen: Arc<Screen>, mut conversation: Conversation) -> Self {
-        conversation.listeners = vec![Arc::clone(&screen) as _];
+impl<'a> ChatSession<'a> {
+    pub fn new(
+        engine: &'a Engine,
+        events: Arc<ChatEvents>,
+        mut conversation: Conversation,
+    ) -> Self {
+        conversation.listeners = vec![Arc::clone(&events) as _];
         Self {
-            runner,
-            screen,
+            engine,
+            events,
             session_id: conversation.session_id.clone(),
             idle: Some(conversation),
             active: None,
             waiting: Vec::new(),
-            last: None,
+            last_run: None,
         }
     }
 
-    /// Answers commands until the line is dropped, then stops the active run. Returns the end of the last run.
-    pub async fn live(mut self, mut orders: Orders) -> Option<RunEnd> {
+    /// Answers commands until the host is dropped, then stops the active run. Returns the end of the last run.
+    pub async fn serve(mut self, mut commands: ChatCommands) -> Option<RunEnd> {
         loop {
             tokio::select! {
                 (conversation, end) = ended(&mut self.active) => self.settle(conversation, end),
-                order = orders.0.recv() => match order {
-                    Some((command, reply)) => self.order(command, reply),
+                received = commands.0.recv() => match received {
+                    Some((command, reply)) => self.answer(command, reply),
                     None => break,
                 },
             }
@@ -107,7 +105,7 @@ impl<'a> Talk<'a> {
             let (conversation, end) = (&mut active.run).await;
             self.settle(conversation, end);
         }
-        self.last
+        self.last_run
     }
 
     /// Ends a run whose turn is stored.
@@ -115,14 +113,14 @@ impl<'a> Talk<'a> {
         self.idle = Some(conversation);
         let active = self.active.take();
         let prompt = active.map(|active| active.prompt).unwrap_or_default();
-        self.screen.end(prompt, &end);
-        self.last = Some(end);
+        self.events.end(prompt, &end);
+        self.last_run = Some(end);
         for reply in self.waiting.drain(..) {
             reply.done();
         }
     }
 
-    fn order(&mut self, command: Command, reply: Reply) {
+    fn answer(&mut self, command: Command, reply: Reply) {
         match command {
             Command::Prompt(prompt) => self.prompt(prompt, reply),
             Command::Abort => {
@@ -155,21 +153,21 @@ impl<'a> Talk<'a> {
         let turn = with_prompt_and_images(&conversation.base, &text, &images);
         let stop = CancellationToken::new();
         let stopped = stop.clone();
-        let runner = self.runner;
+        let engine = self.engine;
         let run = async move {
             let request = Text::default();
             let end = conversation
-                .run(runner, turn, request, Closing::Nothing, stopped)
+                .run(engine, turn, request, Closing::Nothing, stopped)
                 .await;
             (conversation, end)
         };
-        let mut said = vec![Block::text(text)];
-        said.extend(images);
-        self.screen.begin();
+        let mut prompt = vec![Block::text(text)];
+        prompt.extend(images);
+        self.events.begin();
         self.active = Some(Active {
             stop,
             run: Box::pin(run),
-            prompt: said,
+            prompt,
         });
         reply.send(Ok(Answer::Taken(Disposition::Started)));
     }
@@ -177,25 +175,25 @@ impl<'a> Talk<'a> {
     /// Answers the commands that need no run.
     fn view(&self, command: &Command) -> Result<Answer, EngineError> {
         Ok(match command {
-            Command::GetMessages => Answer::Messages(self.screen.messages()),
+            Command::GetMessages => Answer::Messages(self.events.messages()),
             Command::GetState => Answer::State(Box::new(self.state())),
             Command::GetStats => Answer::Stats(Box::new(self.stats())),
             Command::GetLastAssistantText => Answer::Text(self.last_text()),
-            Command::GetAvailableModels => Answer::Models(vec![Arc::clone(self.screen.model())]),
-            Command::GetThinkingLevels => Answer::Levels(vec![self.runner.thinking_level]),
+            Command::GetAvailableModels => Answer::Models(vec![Arc::clone(self.events.model())]),
+            Command::GetThinkingLevels => Answer::Levels(vec![self.engine.thinking_level]),
             Command::GetCommands => Answer::Commands(json!([])),
             Command::ClearQueue => Answer::Queues {
                 steering: Vec::new(),
                 follow_up: Vec::new(),
             },
-            other => return Err(refused(not_here(other))),
+            other => return Err(refused(unsupported(other))),
         })
     }
 
     fn state(&self) -> StateView {
         StateView {
-            model: Some(Arc::clone(self.screen.model())),
-            thinking_level: self.runner.thinking_level,
+            model: Some(Arc::clone(self.events.model())),
+            thinking_level: self.engine.thinking_level,
             is_streaming: self.active.is_some(),
             is_compacting: false,
             steering_mode: None,
@@ -204,13 +202,13 @@ impl<'a> Talk<'a> {
             session_id: self.session_id.to_string(),
             session_name: None,
             auto_compaction_enabled: false,
-            message_count: self.screen.messages().len(),
+            message_count: self.events.messages().len(),
             pending_message_count: 0,
         }
     }
 
     fn stats(&self) -> Stats {
-        let messages = self.screen.messages();
+        let messages = self.events.messages();
         let counted = |answer: &&AssistantMessage| {
             let is_whole = !matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted);
             is_whole && answer.usage.context_tokens() > 0
@@ -218,7 +216,7 @@ impl<'a> Talk<'a> {
         let mut answers = messages.iter().rev().filter_map(|it| it.as_assistant());
         let last = answers.find(counted);
         let tokens = last.map(|answer| answer.usage.context_tokens());
-        let window = self.screen.model().context_window;
+        let window = self.events.model().context_window;
         Stats {
             session_id: self.session_id.to_string(),
             context_usage: Some(ContextUsage::new(tokens, window)),
@@ -227,7 +225,7 @@ impl<'a> Talk<'a> {
     }
 
     fn last_text(&self) -> Option<String> {
-        let messages = self.screen.messages();
+        let messages = self.events.messages();
         let answers = messages.iter().rev().filter_map(|it| it.as_assistant());
         let mut texts = answers.map(|answer| answer.joined_text("").trim().to_owned());
         texts.find(|text| !text.is_empty())
@@ -239,7 +237,7 @@ const ONE_AT_A_TIME: &str =
 const ONE_CONVERSATION: &str = "The chat of a command is one conversation without branches. Start the command again with another --session-id, or with --resume to go on.";
 
 /// Returns the reason why such a chat cannot run a command.
-fn not_here(command: &Command) -> &'static str {
+fn unsupported(command: &Command) -> &'static str {
     match command {
         Command::Queue { .. } | Command::CustomPrompt { .. } => ONE_AT_A_TIME,
         Command::SetModel { .. } | Command::CycleModel => {
@@ -271,8 +269,8 @@ fn not_here(command: &Command) -> &'static str {
     }
 }
 
-fn refused(words: &str) -> EngineError {
-    EngineError::Unsupported(words.to_owned())
+fn refused(reason: &str) -> EngineError {
+    EngineError::Unsupported(reason.to_owned())
 }
 
 /// Waits for the end of the active run; never completes if there is none.

@@ -1,9 +1,10 @@
 //! Requests on standard input, one conversation: `--stdin-rpc`.
 //!
-//! A request that must wait for the active run (a snapshot, the shutdown) is put off, and so is every request after
-//! it; only a cancel is never put off, because the others may wait for it.
+//! A request that must wait for the active run (a snapshot, the shutdown) is deferred, and so is every request after
+//! it; only a cancel is never deferred, because the others may wait for it.
 
 use std::collections::VecDeque;
+use std::ops::ControlFlow;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -15,23 +16,23 @@ use pinion_pinocchio::{
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::End;
-use super::conversation::Conversation;
-use super::running::Runner;
+use crate::End;
+use crate::conversation::Conversation;
+use crate::engine::Engine;
 
-/// The largest number of requests that are put off; at this number pinion stops reading more.
-const PUT_OFF: usize = 256;
+/// The largest number of deferred requests; at this number pinion stops reading more.
+const MAX_DEFERRED: usize = 256;
 
 /// Serves requests until the input ends.
-pub(super) struct Requests<'a> {
+pub(crate) struct Requests<'a> {
     binding: Binding,
     queue: Queue<Out>,
     /// The engine, or the reason why there is none.
-    runner: &'a Result<Runner, String>,
+    engine: &'a Result<Engine, String>,
     /// The conversation, while no run uses it.
     idle: Option<Conversation>,
     active: Option<Active<'a>>,
-    put_off: VecDeque<Request>,
+    deferred: VecDeque<Request>,
 }
 
 /// A submit that is being served.
@@ -40,27 +41,20 @@ struct Active<'a> {
     run: BoxFuture<'a, (Conversation, RunEnd)>,
 }
 
-/// The result of one request: serve more, or end.
-#[derive(Debug, PartialEq, Eq)]
-enum More {
-    Yes,
-    No(End),
-}
-
 impl<'a> Requests<'a> {
     pub fn new(
         binding: Binding,
         queue: Queue<Out>,
-        runner: &'a Result<Runner, String>,
+        engine: &'a Result<Engine, String>,
         conversation: Conversation,
     ) -> Self {
         Self {
             binding,
             queue,
-            runner,
+            engine,
             idle: Some(conversation),
             active: None,
-            put_off: VecDeque::new(),
+            deferred: VecDeque::new(),
         }
     }
 
@@ -72,70 +66,68 @@ impl<'a> Requests<'a> {
     ) -> End {
         tokio::pin!(interrupted);
         loop {
-            let listens = self.put_off.len() < PUT_OFF;
-            let more = tokio::select! {
-                end = &mut interrupted => More::No(end),
+            let has_room = self.deferred.len() < MAX_DEFERRED;
+            let flow = tokio::select! {
+                end = &mut interrupted => ControlFlow::Break(end),
                 (conversation, _) = ended(&mut self.active) => {
                     self.active = None;
                     self.idle = Some(conversation);
                     self.catch_up()
                 }
-                line = lines.recv(), if listens => match line {
+                line = lines.recv(), if has_room => match line {
                     Some(Input::Line(InputLine::Complete(line))) => self.line(&line),
                     Some(Input::Line(InputLine::TooLong { .. })) => {
-                        return self.cut_off(&mut interrupted).await;
+                        return self.end_after_long_line(&mut interrupted).await;
                     }
-                    Some(Input::End) | None => return self.drain(&mut interrupted).await,
+                    Some(Input::End) | None => return self.finish(&mut interrupted).await,
                 },
             };
-            if let More::No(end) = more {
+            if let ControlFlow::Break(end) = flow {
                 return self.stop(end).await;
             }
         }
     }
 
-    fn line(&mut self, line: &[u8]) -> More {
+    fn line(&mut self, line: &[u8]) -> ControlFlow<End> {
         let request = match decode(line) {
-            Ok(None) => return More::Yes,
+            Ok(None) => return ControlFlow::Continue(()),
             Ok(Some(request)) => request,
             Err(refusal) => {
                 self.refuse(refusal, &self.binding.default_address());
-                return More::Yes;
+                return ControlFlow::Continue(());
             }
         };
         let is_urgent = request.kind == RequestKind::Cancel && self.active.is_some();
-        if self.put_off.is_empty() || is_urgent {
+        if self.deferred.is_empty() || is_urgent {
             self.request(request)
         } else {
-            self.put_off.push_back(request);
-            More::Yes
+            self.deferred.push_back(request);
+            ControlFlow::Continue(())
         }
     }
 
-    /// Serves the requests that were put off, until one must wait again.
-    fn catch_up(&mut self) -> More {
+    /// Serves the deferred requests, until one must wait again.
+    fn catch_up(&mut self) -> ControlFlow<End> {
         while self.active.is_none() {
-            let Some(request) = self.put_off.pop_front() else {
+            let Some(request) = self.deferred.pop_front() else {
                 break;
             };
-            let more = self.request(request);
-            if more != More::Yes {
-                return more;
-            }
+            self.request(request)?;
         }
-        More::Yes
+        ControlFlow::Continue(())
     }
 
-    fn request(&mut self, request: Request) -> More {
-        let activity = match self.active {
-            Some(_) => Activity::Busy,
-            None => Activity::Idle,
+    fn request(&mut self, request: Request) -> ControlFlow<End> {
+        let activity = if self.active.is_some() {
+            Activity::Busy
+        } else {
+            Activity::Idle
         };
         let address = match self.binding.check(&request, activity) {
             Ok(address) => address,
             Err((address, refusal)) => {
                 self.refuse(refusal, &address);
-                return More::Yes;
+                return ControlFlow::Continue(());
             }
         };
         let must_wait = match request.kind {
@@ -146,8 +138,8 @@ impl<'a> Requests<'a> {
             | RequestKind::Empty => activity == Activity::Busy,
         };
         if must_wait {
-            self.put_off.push_front(request);
-            return More::Yes;
+            self.deferred.push_front(request);
+            return ControlFlow::Continue(());
         }
         match request.kind {
             RequestKind::Submit(prompt) => self.submit(&prompt, address),
@@ -165,15 +157,15 @@ impl<'a> Requests<'a> {
             RequestKind::Empty => self.refuse(Refusal::empty_request(), &address),
             RequestKind::Shutdown => {
                 self.frame(&address, Control::Done(DoneStatus::Shutdown));
-                return More::No(End::Done);
+                return ControlFlow::Break(End::Done);
             }
         }
-        More::Yes
+        ControlFlow::Continue(())
     }
 
     fn submit(&mut self, prompt: &str, address: Address) {
-        let runner = match self.runner {
-            Ok(runner) => runner,
+        let engine = match self.engine {
+            Ok(engine) => engine,
             Err(error) => {
                 return self.refuse(
                     Refusal::failed(ErrorCode::EngineInitFailed, error),
@@ -185,7 +177,7 @@ impl<'a> Requests<'a> {
             return;
         };
         conversation.session_id = address.session_id;
-        let turn = conversation.saying(prompt);
+        let turn = conversation.turn_for(prompt);
         let stop = CancellationToken::new();
         let stopped = stop.clone();
         let run = async move {
@@ -193,7 +185,7 @@ impl<'a> Requests<'a> {
                 terminal: Terminal::No,
             };
             let end = conversation
-                .run(runner, turn, address.request_id, closing, stopped)
+                .run(engine, turn, address.request_id, closing, stopped)
                 .await;
             (conversation, end)
         };
@@ -205,8 +197,8 @@ impl<'a> Requests<'a> {
         }
     }
 
-    /// Finishes the active run and serves the requests that were put off, after the input has ended.
-    async fn drain(mut self, interrupted: impl Future<Output = End>) -> End {
+    /// Finishes the active run and serves the deferred requests, after the input has ended.
+    async fn finish(mut self, interrupted: impl Future<Output = End>) -> End {
         tokio::pin!(interrupted);
         while self.active.is_some() {
             tokio::select! {
@@ -216,7 +208,7 @@ impl<'a> Requests<'a> {
                     self.idle = Some(conversation);
                 }
             }
-            if let More::No(end) = self.catch_up() {
+            if let ControlFlow::Break(end) = self.catch_up() {
                 return end;
             }
         }
@@ -224,12 +216,12 @@ impl<'a> Requests<'a> {
     }
 
     /// Ends after a line that is too long: the bytes after it cannot be trusted to start a new line.
-    async fn cut_off(mut self, interrupted: impl Future<Output = End>) -> End {
+    async fn end_after_long_line(mut self, interrupted: impl Future<Output = End>) -> End {
         let address = self.binding.default_address();
         let queue = self.queue.clone();
-        self.put_off
+        self.deferred
             .retain(|request| request.kind != RequestKind::Shutdown);
-        let end = self.drain(interrupted).await;
+        let end = self.finish(interrupted).await;
         if end != End::Done {
             return end;
         }
@@ -248,16 +240,18 @@ impl<'a> Requests<'a> {
         End::Failed
     }
 
-    /// Stops the active run and refuses the requests that were put off.
+    /// Stops the active run and refuses the deferred requests.
     async fn stop(mut self, end: End) -> End {
         if let Some(active) = self.active.take() {
             active.stop.cancel();
             active.run.await;
         }
-        for request in std::mem::take(&mut self.put_off) {
-            let words = "the process ends before this request could be served";
+        for request in std::mem::take(&mut self.deferred) {
+            let reason = "the process ends before this request could be served";
             match self.binding.check(&request, Activity::Idle) {
-                Ok(address) => self.refuse(Refusal::failed(ErrorCode::WaitFailed, words), &address),
+                Ok(address) => {
+                    self.refuse(Refusal::failed(ErrorCode::WaitFailed, reason), &address)
+                }
                 Err((address, refusal)) => self.refuse(refusal, &address),
             }
         }
