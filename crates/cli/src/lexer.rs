@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use pinion_spelling::nearest;
+use pinion_text::nearest;
 
 use crate::error::Problem;
 use crate::table::{Command, Flag, Value};

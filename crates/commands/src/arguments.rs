@@ -10,7 +10,7 @@ use crate::error::CommandError;
 use crate::field::{Field, FieldType, variable};
 use crate::parsed::{BuiltInValue, BuiltInValues, Parsed, Source};
 use crate::world::World;
-use pinion_spelling::nearest;
+use pinion_text::nearest;
 
 /// Options that print information about a command. With them, no field is required.
 const INFORMATION_OPTIONS: &[&str] =

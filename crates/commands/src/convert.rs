@@ -170,7 +170,7 @@ fn chosen(text: &str, choices: &[&str]) -> Result<Value, String> {
         .copied()
         .filter(|choice| !choice.is_empty())
         .collect();
-    let advice = match pinion_spelling::nearest(text, shown.iter().copied()) {
+    let advice = match pinion_text::nearest(text, shown.iter().copied()) {
         Some(near) => format!("; did you mean {near:?}?"),
         None => String::new(),
     };

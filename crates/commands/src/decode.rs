@@ -11,7 +11,7 @@ use crate::command::{Command, Origin, TemplateText, Warning};
 use crate::error::CommandError;
 use crate::field::{Field, FieldType};
 use crate::yaml_position::StringStart;
-use pinion_spelling::nearest;
+use pinion_text::nearest;
 
 /// The keys of a command file.
 const KEYS: &[&str] = &[

@@ -33,7 +33,7 @@ impl World {
             directory: directory.into(),
             environment: Arc::new(|_| None),
             stdin: Box::new(std::io::empty()),
-            now: pinion_zones::now(),
+            now: pinion_text::zone::now(),
             read: None,
             claimed: None,
         }

@@ -30,7 +30,7 @@ pub struct PromptParts<'a> {
 
 /// The current date in the user's time zone, as `YYYY-MM-DD`.
 pub fn today() -> String {
-    pinion_zones::now().date().to_string()
+    pinion_text::zone::now().date().to_string()
 }
 
 pub fn compose_system_prompt(parts: &PromptParts<'_>) -> String {

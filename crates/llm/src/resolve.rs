@@ -168,7 +168,7 @@ fn canonical_provider<'a>(registry: &'a Registry, name: &str) -> Result<&'a str,
         .find(|known| known.eq_ignore_ascii_case(name));
     known.copied().ok_or_else(|| ResolveError::UnknownProvider {
         provider: name.to_owned(),
-        nearest: pinion_spelling::nearest(name, providers.iter().copied()).map(ToOwned::to_owned),
+        nearest: pinion_text::nearest(name, providers.iter().copied()).map(ToOwned::to_owned),
     })
 }
 

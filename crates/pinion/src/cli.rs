@@ -10,7 +10,7 @@ use std::io::IsTerminal;
 use pinion_cli::Place;
 use pinion_message::ThinkingLevel;
 use pinion_pi::Dialect;
-use pinion_spelling::nearest;
+use pinion_text::nearest;
 
 pub(crate) use self::approvals::ApprovalFlags;
 use crate::clip_tools::ClipFlags;

@@ -20,7 +20,7 @@ use std::process::ExitCode;
 
 use pinion_cli::{Place, tables};
 use pinion_config::{FileImage, PreparedImage, TrustFlag};
-use pinion_spelling::nearest;
+use pinion_text::nearest;
 
 pub(crate) use self::complete::complete;
 pub(crate) use self::sessions::all_sessions;

@@ -57,7 +57,7 @@ fn describe(line: &Line, caller: &Caller, alias: &str, words: &Words) -> Result<
     let mut manifest = caller::wait(manifest(caller, alias))?;
     if let Some(command) = &words.command {
         let names = manifest.commands.iter().map(|it| &*it.name);
-        let meant = pinion_spelling::nearest(command, names).map(str::to_owned);
+        let meant = pinion_text::nearest(command, names).map(str::to_owned);
         let lists_any = !manifest.commands.is_empty();
         manifest.commands.retain(|it| it.name == *command.as_str());
         if lists_any && manifest.commands.is_empty() {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::str::FromStr;
 
 use pinion_cli::{Command, Place, Problem};
-use pinion_spelling::nearest;
+use pinion_text::nearest;
 
 use crate::commands::out;
 use crate::failure::Failure;

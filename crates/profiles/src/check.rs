@@ -5,7 +5,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::keys::{FREE_SECTIONS, KEYS, Key, SECTIONS, SettingKind};
 use crate::tree::Tree;
-use pinion_spelling::nearest;
+use pinion_text::nearest;
 
 /// The treatment of unknown settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -88,7 +88,7 @@ impl Scheduler {
             return None;
         }
         let cron = cron::parse(&schedule.cron).ok()?;
-        cron::next(&cron, &pinion_zones::now())
+        cron::next(&cron, &pinion_text::zone::now())
     }
 
     /// Starts a call in the background; `false` if the previous one is still running.

@@ -33,7 +33,7 @@ async fn run<T: Timed>(timed: Weak<T>, mut changes: watch::Receiver<u64>) {
         let Some(at_work) = timed.upgrade() else {
             return;
         };
-        let now = pinion_zones::now();
+        let now = pinion_text::zone::now();
         let next = at_work.tick(&now);
         let woken = Arc::clone(at_work.woken());
         drop(at_work);

@@ -29,7 +29,7 @@ pub(crate) fn parse(text: &str) -> Result<Cron, Failure> {
         .parse(text)
         .map_err(|_| wrong(&problem(&parser, text)))?;
     // February 30 parses but never comes.
-    match next(&cron, &pinion_zones::now()) {
+    match next(&cron, &pinion_text::zone::now()) {
         Some(_) => Ok(cron),
         None => Err(wrong("there is no such time")),
     }

@@ -60,8 +60,8 @@ impl When {
 
 fn read_zone(name: &str) -> Result<TimeZone, Failure> {
     match name {
-        "" => Ok(pinion_zones::local()),
-        name => pinion_zones::named(name).ok_or_else(|| {
+        "" => Ok(pinion_text::zone::local()),
+        name => pinion_text::zone::named(name).ok_or_else(|| {
             Failure::invalid(format!(
                 "unknown timezone {name:?}; write it like \"Europe/Berlin\" or \"UTC\""
             ))

@@ -46,7 +46,7 @@ impl Default for Limits {
 impl Default for RenderContext {
     fn default() -> Self {
         Self {
-            now: pinion_zones::now(),
+            now: pinion_text::zone::now(),
             environment: Arc::new(|_| None),
             seed: None,
             limits: Limits::default(),

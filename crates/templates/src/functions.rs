@@ -165,7 +165,7 @@ pub fn names() -> Vec<&'static str> {
 
 /// Returns the name that is spelled most like the given one.
 pub(crate) fn nearest(name: &str) -> Option<&'static str> {
-    pinion_spelling::nearest(name, names())
+    pinion_text::nearest(name, names())
 }
 
 /// The arguments of a call, with accessors for each kind of value.

@@ -187,7 +187,7 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a String>) -> O
     let most = (name.chars().count() / 3).clamp(1, 3);
     let near = known
         .into_iter()
-        .map(|known| (pinion_spelling::distance(name, known), known));
+        .map(|known| (pinion_text::distance(name, known), known));
     let best = near.filter(|(distance, _)| *distance <= most).min()?;
     Some(best.1)
 }

@@ -26,7 +26,7 @@ fn offset(zone: String, milliseconds: f64) -> Option<f64> {
     if zone.eq_ignore_ascii_case("gmt") {
         return Some(0.0);
     }
-    let zone = pinion_zones::named(&zone)?;
+    let zone = pinion_text::zone::named(&zone)?;
     let moment = Timestamp::from_millisecond(milliseconds as i64).ok()?;
     Some(f64::from(zone.to_offset(moment).seconds()) / 60.0)
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pinion_spelling::nearest;
+use pinion_text::nearest;
 use pinion_yaml::{Entry, Node, NodeKind};
 use serde_json::Number;
 

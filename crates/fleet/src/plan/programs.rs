@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use nix::unistd::{AccessFlags, access};
-use pinion_spelling::nearest;
+use pinion_text::nearest;
 
 use super::Isolation;
 use super::read::PlanReader;

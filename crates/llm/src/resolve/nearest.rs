@@ -1,6 +1,6 @@
 //! Suggests a model for an unknown name.
 
-use pinion_spelling::nearest;
+use pinion_text::nearest;
 
 use crate::registry::Candidate;
 

@@ -6,7 +6,7 @@ use pinion_config::{Dirs, Discovery, ExtensionFlags, Settings, Trust, TrustFlag,
 use super::{FLAGS, Flags, Parser};
 use crate::failure::Failure;
 use crate::program::Program;
-use pinion_spelling::nearest;
+use pinion_text::nearest;
 
 impl Parser {
     /// Stores a flag for extensions, with the value that may belong to it.

@@ -1,7 +1,7 @@
 //! Words that are not prompts: a misspelled command, a command of a comparable tool, a prompt without its quotes. Each
 //! would otherwise be sent to a model that can call tools.
 
-use pinion_spelling::nearest;
+use pinion_text::nearest;
 
 use super::Flags;
 use crate::commands;

@@ -32,7 +32,7 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
         _ => return Err(line.misfit()),
     };
     if !OPERATIONS.contains(&operation) {
-        let hint = pinion_spelling::nearest(operation, OPERATIONS);
+        let hint = pinion_text::nearest(operation, OPERATIONS);
         let hint = hint.map_or_else(
             || "there are read, write, list, delete and stat".into(),
             |it| format!("did you mean {it}"),

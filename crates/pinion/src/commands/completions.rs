@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use pinion_cli::complete::{Shell, script};
 use pinion_cli::{Place, manual, tables};
-use pinion_spelling::nearest;
+use pinion_text::nearest;
 
 use super::out;
 use crate::failure::Failure;

@@ -10,7 +10,7 @@ use super::out;
 use crate::failure::Failure;
 use crate::verb::{Line, Verb};
 use pinion_cli::tables;
-use pinion_spelling::nearest;
+use pinion_text::nearest;
 
 const PROTOCOLS: [&str; 2] = ["pi", "fleet"];
 

@@ -3,7 +3,7 @@
 
 use pinion_approval::{Origin, Policy, Rule};
 use pinion_config::Dirs;
-use pinion_spelling::nearest;
+use pinion_text::nearest;
 
 use crate::cli::Flags;
 use crate::failure::Failure;

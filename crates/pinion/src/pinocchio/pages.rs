@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use pinion_cli::{Place, tables};
 use pinion_commands::{BUILT_INS, HelpLevel, HelpPage, Repository};
 use pinion_run_command::built_ins;
-use pinion_spelling::nearest;
+use pinion_text::nearest;
 
 use super::host::CommandHost;
 use super::verbs::failed;

@@ -11,7 +11,7 @@ use pinion_commands::{
 };
 use pinion_run_command::{End, Job, Mode, Options, RedirectedStderr, RunError, RunHost};
 use pinion_run_command::{built_ins, leading};
-use pinion_spelling::nearest;
+use pinion_text::nearest;
 use serde_json::json;
 
 use super::host::CommandHost;

@@ -81,7 +81,7 @@ fn moment(scope: &Scope<'_>, value: &Value) -> Zoned {
 fn zone(name: &str) -> TimeZone {
     match name {
         "Local" => TimeZone::system(),
-        _ => pinion_zones::named(name).unwrap_or(TimeZone::UTC),
+        _ => pinion_text::zone::named(name).unwrap_or(TimeZone::UTC),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Finds the known word that a misspelled one most likely stands for, for "did you mean" suggestions.
+//! The known word that a misspelled one most likely stands for, for "did you mean" suggestions.
 
 /// Letters of a word that are compared. Longer words are not misspelled by a few letters, and the comparison stays
 /// cheap for any input.
