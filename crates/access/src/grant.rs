@@ -3,8 +3,12 @@
 use std::time::Duration;
 
 use pinion_status::Failure;
+use pinion_text::duration;
 
 use crate::{Scope, TokenKind};
+
+/// A hundred years.
+const MAX_LIFETIME_SECONDS: u64 = 100 * 366 * 24 * 60 * 60;
 
 /// The identity that a token gives to its bearer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,27 +123,12 @@ fn parse_lifetime(text: &str) -> Result<Duration, Failure> {
             "{text:?} is not a lifetime of a token; write 30m, 12h, 90d, 2w or never"
         ))
     };
-    let trimmed = text.trim();
-    let unit = trimmed.chars().last().ok_or_else(wrong)?;
-    let seconds: u64 = match unit.to_ascii_lowercase() {
-        's' => 1,
-        'm' => 60,
-        'h' => 3600,
-        'd' => 86_400,
-        'w' => 7 * 86_400,
-        _ => return Err(wrong()),
-    };
-    let count = &trimmed[..trimmed.len() - 1];
-    let is_number = count.bytes().all(|digit| digit.is_ascii_digit());
-    let count: u64 = count
-        .parse()
-        .ok()
-        .filter(|&count| is_number && count > 0)
-        .ok_or_else(wrong)?;
-    let seconds = count
-        .checked_mul(seconds)
-        .filter(|&seconds| seconds <= 100 * 366 * 86_400);
-    seconds.map(Duration::from_secs).ok_or_else(wrong)
+    let lifetime = duration::parse(&text.trim().to_ascii_lowercase()).ok_or_else(wrong)?;
+    if (1..=MAX_LIFETIME_SECONDS).contains(&lifetime.as_secs()) {
+        Ok(lifetime)
+    } else {
+        Err(wrong())
+    }
 }
 
 /// Parses an expiry: `never` is `None`, else `90d`, `12h`, `30m`, `45s`, `2w`.

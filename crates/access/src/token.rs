@@ -6,6 +6,7 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use pinion_status::{Code, Failure};
+use pinion_text::hex;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq;
@@ -162,11 +163,11 @@ impl Fingerprint {
     }
 
     pub(crate) fn to_hex(self) -> String {
-        hex(&self.0)
+        hex::encode(&self.0)
     }
 
     pub(crate) fn from_hex(text: &str) -> Option<Self> {
-        Some(Self(unhex(text)?.try_into().ok()?))
+        Some(Self(hex::decode(text)?.try_into().ok()?))
     }
 }
 
@@ -196,23 +197,6 @@ impl<'de> Deserialize<'de> for Fingerprint {
         Self::from_hex(&text)
             .ok_or_else(|| serde::de::Error::custom("sha256 is not 64 hexadecimal digits"))
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let digit = |nibble: u8| char::from_digit(nibble.into(), 16).unwrap_or('0');
-    let digits = bytes
-        .iter()
-        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
-    digits.collect()
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digits: Option<Vec<u32>> = text.chars().map(|digit| digit.to_digit(16)).collect();
-    let digits = digits.filter(|digits| digits.len() % 2 == 0)?;
-    let bytes = digits
-        .chunks(2)
-        .map(|pair| u8::try_from(pair[0] << 4 | pair[1]));
-    bytes.collect::<Result<_, _>>().ok()
 }
 
 /// Random bytes from the operating system.
@@ -277,8 +261,8 @@ mod tests {
     proptest! {
         #[test]
         fn hexadecimal_reads_back(bytes in prop::collection::vec(any::<u8>(), 0..40), text in "\\PC{0,20}") {
-            prop_assert_eq!(unhex(&hex(&bytes)), Some(bytes));
-            let _ = unhex(&text);
+            prop_assert_eq!(hex::decode(&hex::encode(&bytes)), Some(bytes));
+            let _ = hex::decode(&text);
         }
     }
 }

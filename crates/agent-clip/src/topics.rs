@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use pinion_access::Principal;
 use pinion_session::{SessionInfo, Store};
 use pinion_status::{Code, Failure};
+use pinion_text::shorten;
 use serde::{Deserialize, Serialize};
 
 use super::record_file::{now, read, replace};
@@ -208,10 +209,7 @@ pub(super) fn sees(caller: &Principal, owner: &str) -> bool {
 /// Returns the first line of a message, shortened to a title.
 pub(super) fn title_of(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or_default().trim();
-    match line.char_indices().nth(LONGEST_TITLE) {
-        None => line.to_owned(),
-        Some((at, _)) => format!("{}…", line[..at].trim_end()),
-    }
+    shorten(line, LONGEST_TITLE)
 }
 
 #[cfg(test)]

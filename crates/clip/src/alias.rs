@@ -2,7 +2,7 @@
 //!
 //! The hub decides which clip has which alias.
 
-use std::fmt::Write;
+use pinion_text::hex;
 
 use crate::{ClipError, Code};
 
@@ -114,11 +114,7 @@ pub fn taken(alias: &str) -> ClipError {
 
 fn with_suffix(base: &str) -> String {
     let random = uuid::Uuid::new_v4();
-    let mut alias = format!("{base}-");
-    for byte in &random.as_bytes()[..2] {
-        let _ = write!(alias, "{byte:02x}");
-    }
-    alias
+    format!("{base}-{}", hex::encode(&random.as_bytes()[..2]))
 }
 
 /// Finds the one of `clips`, given as alias and package, that `name` refers to: the clip with that alias, else the only

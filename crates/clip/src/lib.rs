@@ -27,7 +27,6 @@ pub mod codec;
 mod cross_calls;
 pub mod data;
 pub mod files;
-mod hex;
 pub mod install;
 mod limits;
 pub mod logs;

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use check::{InputChecks, nearest};
+pub use check::InputChecks;
 
 /// A manifest in the form that is stored; see [`Manifest::normalise`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use pinion_text::hex;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
@@ -51,14 +52,14 @@ impl fmt::Debug for CallSecret {
 
 impl Serialize for CallSecret {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&crate::hex::encode(&self.0))
+        serializer.serialize_str(&hex::encode(&self.0))
     }
 }
 
 impl<'de> Deserialize<'de> for CallSecret {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let bytes = crate::hex::decode(&text).and_then(|bytes| bytes.try_into().ok());
+        let bytes = hex::decode(&text).and_then(|bytes| bytes.try_into().ok());
         bytes
             .map(Self)
             .ok_or_else(|| serde::de::Error::custom("a SHA-256 has 64 hexadecimal digits"))

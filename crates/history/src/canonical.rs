@@ -4,6 +4,7 @@
 
 use std::fmt::Write;
 
+use pinion_text::hex;
 use serde_json::{Number, Value};
 use sha2::{Digest, Sha256};
 
@@ -24,14 +25,7 @@ pub(crate) fn hash(block: &Block) -> String {
     text.push_str(",\"metadata\":");
     members(&mut text, &block.metadata);
     text.push('}');
-    let digest = Sha256::digest(text.as_bytes());
-    digest
-        .iter()
-        .fold(String::with_capacity(64), |mut hex, byte| {
-            // Writing to a String cannot fail.
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        })
+    hex::encode(&Sha256::digest(text.as_bytes()))
 }
 
 /// Prints an object as compact JSON with sorted keys.

@@ -10,10 +10,10 @@ use futures_util::future::BoxFuture;
 use pinion_access::Principal;
 use pinion_clip::data::{DataAnswer, DataOperation};
 use pinion_clip::logs::ClipLog;
-use pinion_clip::manifest::nearest;
 use pinion_clip::web::{WebAnswer, WebRequest};
 use pinion_clip::{CallError, Snapshot};
 use pinion_status::{Code, Failure};
+use pinion_text::nearest;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -127,7 +127,7 @@ pub trait Endpoint: fmt::Debug + Send + Sync + 'static {
     fn check(&self, call: &HubCall) -> Result<(), Failure> {
         let manifest = self.snapshot().manifest;
         if !self.accepts(&call.command) {
-            let names = manifest.commands.iter().map(|command| &command.name);
+            let names = manifest.commands.iter().map(|command| command.name.as_str());
             let hint = did_you_mean(nearest(&call.command, names));
             let message = format!(
                 "clip \"{}\" does not support command \"{}\"{hint}",

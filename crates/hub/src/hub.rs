@@ -9,9 +9,9 @@ use futures_util::{Stream, StreamExt};
 use jiff::Timestamp;
 use pinion_access::{ClipView, Gate, Method, Principal, Scope};
 use pinion_clip::logs::{ClipLog, Level, Origin};
-use pinion_clip::manifest::nearest;
 use pinion_clip::{Aggregate, CallError};
 use pinion_status::{Code, Failure};
+use pinion_text::nearest;
 use tokio::time::{Instant, Sleep};
 
 use crate::endpoint::{Answers, DeadlineOrigin, Endpoint, HubCall, Input, did_you_mean, failed};
@@ -216,7 +216,10 @@ impl Hub {
     /// Adds a suggestion to `failure`: the visible clip whose name is nearest to `name`.
     fn with_nearest(&self, caller: &Principal, name: &str, failure: Failure) -> Failure {
         let visible = self.visible(caller);
-        let hint = did_you_mean(nearest(name, visible.iter().map(|route| &route.alias)));
+        let hint = did_you_mean(nearest(
+            name,
+            visible.iter().map(|route| route.alias.as_str()),
+        ));
         Failure::new(failure.code, format!("{}{hint}", failure.message))
     }
 

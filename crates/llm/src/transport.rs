@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use pinion_http::header::{HeaderMap, HeaderName, HeaderValue};
 use pinion_http::{Client, Response, causes, root_cause};
+use pinion_text::shorten_bytes;
 use serde_json::{Value, json};
 
 use crate::http_request::HttpRequest;
@@ -154,7 +155,10 @@ pub(crate) fn status_text(api: &str, status: u16, reason: &str, body: &str) -> S
     let text = match (api, &json) {
         ("google-generative-ai" | "google-vertex", _) => {
             let wrapped = || json!({"error": {"message": body, "code": status, "status": reason}});
-            return shortened(json.clone().unwrap_or_else(wrapped).to_string());
+            return shorten_bytes(
+                json.clone().unwrap_or_else(wrapped).to_string(),
+                MAX_ERROR_TEXT,
+            );
         }
         ("mistral-conversations", _) => {
             let body: String = body.chars().take(4000).collect();
@@ -170,7 +174,7 @@ pub(crate) fn status_text(api: &str, status: u16, reason: &str, body: &str) -> S
     if text.is_empty() {
         return format!("{status} status code (no body)");
     }
-    shortened(format!("{status} {text}"))
+    shorten_bytes(format!("{status} {text}"), MAX_ERROR_TEXT)
 }
 
 /// The message of an error object, followed by that of the server behind a router.
@@ -182,18 +186,6 @@ pub(crate) fn provider_error(error: &Value) -> String {
             Some(raw) => text.push_str(raw),
             None => text.push_str(&raw.to_string()),
         }
-    }
-    text
-}
-
-fn shortened(mut text: String) -> String {
-    if text.len() > MAX_ERROR_TEXT {
-        let end = (0..=MAX_ERROR_TEXT)
-            .rev()
-            .find(|&at| text.is_char_boundary(at))
-            .unwrap_or(0);
-        text.truncate(end);
-        text.push('…');
     }
     text
 }

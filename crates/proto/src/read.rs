@@ -4,11 +4,16 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use pinion_text::shorten;
+
 use crate::codec::{Codec, Enum};
 use crate::error::{DecodeError, Problem};
 use crate::integer;
 use crate::message::Strictness;
 use crate::text::Text;
+
+/// Characters of a text that an error message shows.
+const MAX_SHOWN: usize = 40;
 
 /// The deepest nesting of messages and undeclared data.
 const DEPTH_LIMIT: usize = 100;
@@ -158,7 +163,7 @@ impl<'a> Reader<'a> {
         match text.parse::<f64>().ok().filter(|it| it.is_finite()) {
             Some(value) => Ok(value),
             None => {
-                let problem = Problem::OutOfRange(shortened(text), "a number of 64 bits");
+                let problem = Problem::OutOfRange(shorten(text, MAX_SHOWN), "a number of 64 bits");
                 Err(DecodeError::new(problem, at))
             }
         }
@@ -179,7 +184,7 @@ impl<'a> Reader<'a> {
         match value.and_then(|value| T::try_from(value).ok()) {
             Some(value) => Ok(value),
             None => {
-                let problem = Problem::OutOfRange(shortened(&text), expected);
+                let problem = Problem::OutOfRange(shorten(&text, MAX_SHOWN), expected);
                 Err(DecodeError::new(problem, at))
             }
         }
@@ -196,7 +201,7 @@ impl<'a> Reader<'a> {
                     (Some(value), _) => Ok(value),
                     (None, Strictness::Lenient) => Ok(T::default()),
                     (None, Strictness::Strict) => {
-                        let problem = Problem::UnknownValue(shortened(&name));
+                        let problem = Problem::UnknownValue(shorten(&name, MAX_SHOWN));
                         Err(DecodeError::new(problem, at))
                     }
                 }
@@ -362,14 +367,5 @@ impl<'a> Reader<'a> {
             }
         })?;
         Ok(values)
-    }
-}
-
-/// Shortens a text for an error message.
-fn shortened(text: &str) -> String {
-    const MAX_SHOWN: usize = 40;
-    match text.char_indices().nth(MAX_SHOWN) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pinion_status::{Code, Failure};
+use pinion_text::shorten_bytes;
 use rusqlite::{Connection, params};
 use serde::Serialize;
 
@@ -52,8 +53,8 @@ impl Execution {
         let duration = finished.duration_since(started);
         let success = result.is_ok();
         let (output, error) = match result {
-            Ok(output) => (Some(shortened(output)), None),
-            Err(error) => (None, Some(shortened(error))),
+            Ok(output) => (Some(shorten_bytes(output, MAX_OUTPUT_BYTES)), None),
+            Err(error) => (None, Some(shorten_bytes(error, MAX_OUTPUT_BYTES))),
         };
         Self {
             started_at: format!("{started:.3}"),
@@ -64,16 +65,6 @@ impl Execution {
             error,
         }
     }
-}
-
-/// Cuts a text that is too long to store.
-fn shortened(mut text: String) -> String {
-    if text.len() > MAX_OUTPUT_BYTES {
-        let end = text.floor_char_boundary(MAX_OUTPUT_BYTES);
-        text.truncate(end);
-        text.push('…');
-    }
-    text
 }
 
 /// The results of calls.

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use pinion_text::amount;
+
 use crate::EntryId;
 use crate::session_file::SIZE_LIMIT;
 
@@ -19,8 +21,8 @@ pub enum SessionError {
     #[error(
         "{} has {} and is not an intact session; such a file is read up to {}. Name another session, or move this file away",
         path.display(),
-        amount(*size),
-        amount(SIZE_LIMIT)
+        amount::limit(*size),
+        amount::limit(SIZE_LIMIT)
     )]
     TooLarge {
         path: PathBuf,
@@ -134,14 +136,6 @@ impl SessionError {
             source,
         }
     }
-}
-
-/// Prints a size in MiB, or in bytes below 1 MiB.
-fn amount(bytes: u64) -> String {
-    if bytes < 1 << 20 {
-        return format!("{bytes} bytes");
-    }
-    format!("{} MiB", bytes >> 20)
 }
 
 fn holder(pid: Option<u32>) -> String {

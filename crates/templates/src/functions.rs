@@ -16,6 +16,8 @@ mod strings;
 mod urls;
 mod words;
 
+use pinion_text::amount;
+
 use crate::context::RenderContext;
 use crate::print;
 use crate::random::Random;
@@ -113,16 +115,12 @@ impl Function {
             return Ok(());
         }
         let wanted = match self.most {
-            Some(most) if most == self.least => plural(most),
-            Some(most) => format!("{} to {}", self.least, plural(most)),
-            None => format!("at least {}", plural(self.least)),
+            Some(most) if most == self.least => amount::count(most, "argument"),
+            Some(most) => format!("{} to {}", self.least, amount::count(most, "argument")),
+            None => format!("at least {}", amount::count(self.least, "argument")),
         };
         Err(format!("{} takes {wanted}, {count} given", self.name))
     }
-}
-
-fn plural(count: usize) -> String {
-    format!("{count} argument{}", if count == 1 { "" } else { "s" })
 }
 
 /// Pinocchio's functions override sprig's, and sprig's override Go's.

@@ -1,6 +1,15 @@
-//! Text that people read: "did you mean" suggestions and time zones by name.
+//! Text that people read: suggestions for misspelled words, texts without control characters, shortened texts, amounts,
+//! durations, columns, hexadecimal digits and time zones by name.
+//!
+//! Every program that prints uses these functions, so that equal things look equal everywhere. Nothing here reads input,
+//! prints, or knows a terminal: styles and layouts of the screen are in `tui`.
 
+pub mod amount;
+pub mod duration;
+pub mod hex;
 mod nearest;
+mod shorten;
 pub mod zone;
 
-pub use nearest::{distance, nearest};
+pub use nearest::nearest;
+pub use shorten::{shorten, shorten_bytes, start};

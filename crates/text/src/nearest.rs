@@ -5,7 +5,7 @@
 const LETTERS: usize = 64;
 
 /// The number of letters to change, insert, delete or swap with their neighbour to turn one word into the other.
-pub fn distance(left: &str, right: &str) -> usize {
+fn distance(left: &str, right: &str) -> usize {
     let left: Vec<char> = left.chars().take(LETTERS).collect();
     let right: Vec<char> = right.chars().take(LETTERS).collect();
     let mut before_last: Vec<usize> = Vec::new();

@@ -3,6 +3,7 @@
 //! Lines are separated by LF and a final LF opens one more, empty line; bytes are UTF-8. This
 //! module only cuts and counts: the tools word the notes about a cut.
 
+use pinion_text::amount;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -185,14 +186,9 @@ pub(crate) fn line_count(text: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', text).count() as u64 + 1
 }
 
-/// A size for people: `812B`, `50.0KB`, `4.5MB`.
+/// Formats a size as pi's tools do: `812B`, `50.0KB`, `4.5MB`.
 pub(crate) fn format_size(bytes: u64) -> String {
-    const KIB: f64 = 1024.0;
-    match bytes {
-        0..1024 => format!("{bytes}B"),
-        1024..1_048_576 => format!("{:.1}KB", bytes as f64 / KIB),
-        _ => format!("{:.1}MB", bytes as f64 / KIB / KIB),
-    }
+    amount::size(bytes).replace(' ', "")
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use pinion_text::shorten;
 use serde_json::{Map, Value};
 
 use crate::text::{one_line, sanitise};
@@ -139,7 +140,7 @@ impl Request {
             },
             "setStatus" => Self::Status {
                 key: text(record, "statusKey")?.to_owned(),
-                text: text(record, "statusText").map(|text| one_line(&truncated(text, MAX_LINE))),
+                text: text(record, "statusText").map(|text| one_line(&shorten(text, MAX_LINE))),
             },
             "setWidget" => Self::Widget {
                 key: text(record, "widgetKey")?.to_owned(),
@@ -150,9 +151,7 @@ impl Request {
                 },
             },
             "setTitle" => Self::Title(line(record, "title")),
-            "set_editor_text" => {
-                Self::EditorText(truncated(text(record, "text")?, MAX_EDITOR_TEXT))
-            }
+            "set_editor_text" => Self::EditorText(shorten(text(record, "text")?, MAX_EDITOR_TEXT)),
             method => Self::Dialog(Dialog {
                 id: text(record, "id").filter(|id| !id.is_empty())?.to_owned(),
                 title: shown(text(record, "title").unwrap_or_default(), MAX_TEXT),
@@ -177,7 +176,7 @@ impl DialogKind {
             "editor" => {
                 let prefill = text(record, "prefill").unwrap_or_default();
                 Self::Editor {
-                    prefill: truncated(prefill, MAX_EDITOR_TEXT),
+                    prefill: shorten(prefill, MAX_EDITOR_TEXT),
                 }
             }
             _ => return None,
@@ -191,23 +190,12 @@ fn text<'a>(record: &'a Map<String, Value>, member: &str) -> Option<&'a str> {
 }
 
 fn line(record: &Map<String, Value>, member: &str) -> String {
-    one_line(&truncated(
-        text(record, member).unwrap_or_default(),
-        MAX_LINE,
-    ))
+    one_line(&shorten(text(record, member).unwrap_or_default(), MAX_LINE))
 }
 
 /// The beginning of a text, sanitised.
 fn shown(text: &str, most: usize) -> String {
-    sanitise(&truncated(text, most)).into_owned()
-}
-
-/// The beginning of a text, with `…` if it was cut.
-fn truncated(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}…", &text[..end]),
-    }
+    sanitise(&shorten(text, most)).into_owned()
 }
 
 fn options(options: Option<&Value>) -> Vec<String> {

@@ -5,12 +5,13 @@ use std::io::{self, BufReader, Read};
 use std::path::{Component, Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
+use pinion_text::hex;
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 use tar::EntryType;
 
 use super::copy::{Budget, Links, write_file};
-use crate::{ClipError, Code, hex};
+use crate::{ClipError, Code};
 
 /// The largest archive, in bytes.
 pub(crate) const MAX_ARCHIVE: u64 = 256 * 1024 * 1024;

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{PatternOptions, ValidationError, Validator};
+use pinion_text::{nearest, shorten};
 use serde_json::{Map, Value};
 
 use super::{Command, Manifest};
@@ -132,7 +133,8 @@ impl Check {
             ValidationErrorKind::AdditionalProperties { unexpected } => {
                 let known = self.properties_beside(error);
                 let unknown = unexpected.iter().take(SHOWN).map(|name| {
-                    let near = known.and_then(|known| nearest(name, known.keys()));
+                    let near =
+                        known.and_then(|known| nearest(name, known.keys().map(String::as_str)));
                     let hint =
                         near.map_or(String::new(), |near| format!(", did you mean \"{near}\"?"));
                     format!("\"{}\" is not known{hint}", below(name))
@@ -182,16 +184,6 @@ impl Check {
     }
 }
 
-/// Returns the known name that `name` is probably a misspelling of.
-pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a String>) -> Option<&'a str> {
-    let most = (name.chars().count() / 3).clamp(1, 3);
-    let near = known
-        .into_iter()
-        .map(|known| (pinion_text::distance(name, known), known));
-    let best = near.filter(|(distance, _)| *distance <= most).min()?;
-    Some(best.1)
-}
-
 /// Converts the JSON pointer `/a/0/b` to `a.0.b`.
 fn member(pointer: &str) -> String {
     let parts = pointer.split('/').skip(1);
@@ -208,11 +200,7 @@ fn with_article(kind: &str) -> String {
 }
 
 fn shown(value: &Value) -> String {
-    let text = value.to_string();
-    match text.char_indices().nth(SHOWN_VALUE) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
+    shorten(&value.to_string(), SHOWN_VALUE)
 }
 
 /// Removes members with a default from the required ones, at every depth.

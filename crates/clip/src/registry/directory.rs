@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use pinion_files::Replace;
+use pinion_text::hex;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::address::INDEX;
 use super::{Publication, Release};
 use crate::source::PackageName;
-use crate::{ClipError, Code, files, hex};
+use crate::{ClipError, Code, files};
 
 /// Reads the index of a directory.
 pub(super) fn index(directory: &Path) -> Result<Value, ClipError> {

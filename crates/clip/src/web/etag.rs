@@ -1,13 +1,13 @@
 //! ETags of files: the SHA-256 of all bytes, computed once for as long as the file stays the same.
 
 use std::collections::HashMap;
-use std::fmt::Write;
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use pinion_text::hex;
 use sha2::{Digest, Sha256};
 
 /// The most sums in memory; when there are more, all are dropped.
@@ -73,13 +73,7 @@ impl Etags {
                 sum
             }
         };
-        let mut etag = String::with_capacity(66);
-        etag.push('"');
-        for byte in sum {
-            let _ = write!(etag, "{byte:02x}");
-        }
-        etag.push('"');
-        Ok(etag)
+        Ok(format!("\"{}\"", hex::encode(&sum)))
     }
 }
 

@@ -4,6 +4,7 @@ use base64::Engine;
 use base64::alphabet;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use pinion_text::hex;
 use rquickjs::prelude::Func;
 use rquickjs::{Ctx, Object, TypedArray};
 
@@ -37,19 +38,9 @@ fn from_base64(text: &str) -> Vec<u8> {
 
 /// Decodes up to the first pair that is not two digits.
 fn from_hex(text: &str) -> Vec<u8> {
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    text.as_bytes()
-        .chunks_exact(2)
-        .map_while(|pair| Some((digit(pair[0])? * 16 + digit(pair[1])?) as u8))
-        .collect()
-}
-
-fn to_hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |value: u8| char::from(DIGITS[usize::from(value & 15)]);
-    bytes
-        .iter()
-        .flat_map(|&byte| [digit(byte >> 4), digit(byte)])
+    let pairs = text.as_bytes().chunks_exact(2);
+    pairs
+        .map_while(|pair| hex::byte(pair.try_into().ok()?))
         .collect()
 }
 
@@ -64,7 +55,7 @@ fn encode(text: String, encoding: String) -> Bytes {
 
 fn decode(bytes: &[u8], encoding: &str) -> String {
     match encoding {
-        "hex" => to_hex(bytes),
+        "hex" => hex::encode(bytes),
         "base64" => STANDARD.encode(bytes),
         "base64url" => URL_SAFE_NO_PAD.encode(bytes),
         "latin1" => bytes.iter().map(|&byte| char::from(byte)).collect(),

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use pinion_files::Replace;
+use pinion_text::hex;
 use sha2::{Digest as _, Sha256};
 
 use super::transform::Facts;
@@ -48,7 +49,7 @@ impl Cache {
         hash.update(path.as_os_str().as_encoded_bytes());
         hash.update([0]);
         hash.update(source);
-        hex(&hash.finalize())
+        hex::encode(&hash.finalize())
     }
 
     /// Returns the entry `key` if it is complete.
@@ -126,10 +127,6 @@ impl Cache {
             }
         }
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pinion_text::nearest;
+use pinion_text::{duration, nearest};
 use pinion_yaml::{Entry, Node, NodeKind};
 use serde_json::Number;
 
@@ -219,24 +219,7 @@ fn parse_time(text: &str) -> Option<Duration> {
             .ok()
             .filter(|time| !time.is_zero());
     }
-    let mut total = Duration::ZERO;
-    let mut rest = text;
-    while !rest.is_empty() {
-        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let number: u64 = rest[..digits].parse().ok()?;
-        rest = &rest[digits..];
-        let letters = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
-        let unit = match &rest[..letters] {
-            "ms" => 1,
-            "s" => 1_000,
-            "m" => 60_000,
-            "h" => 3_600_000,
-            _ => return None,
-        };
-        rest = &rest[letters..];
-        total = total.checked_add(Duration::from_millis(number.checked_mul(unit)?))?;
-    }
-    Some(total).filter(|time| !time.is_zero())
+    duration::parse(text).filter(|time| !time.is_zero())
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use pinion_text::hex;
+
 use crate::HistoryError;
 
 /// A database to open.
@@ -148,17 +150,13 @@ fn percent_decoded(text: &str) -> String {
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {
         let code = match tail {
-            [a, b, ..] if *first == b'%' => hex(*a).zip(hex(*b)).map(|(a, b)| a * 16 + b),
+            [a, b, ..] if *first == b'%' => hex::byte([*a, *b]),
             _ => None,
         };
         bytes.push(code.unwrap_or(*first));
         rest = if code.is_some() { &tail[2..] } else { tail };
     }
     String::from_utf8_lossy(&bytes).into_owned()
-}
-
-fn hex(digit: u8) -> Option<u8> {
-    u8::try_from(char::from(digit).to_digit(16)?).ok()
 }
 
 /// Parses a setting. It becomes part of a statement, so only a word is accepted.

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use pinion_text::hex;
 use sha2::{Digest, Sha256};
 
 #[derive(Debug)]
@@ -72,13 +73,7 @@ impl Asset {
 }
 
 fn etag(content: &[u8]) -> String {
-    use std::fmt::Write as _;
-    let mut text = String::from("\"");
-    for byte in &Sha256::digest(content)[..16] {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text.push('"');
-    text
+    format!("\"{}\"", hex::encode(&Sha256::digest(content)[..16]))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use pinion_text::hex;
 use sha2::Digest;
 
 use super::{Arguments, Function, Outcome, Scope, check_items, exactly, text_value};
@@ -61,13 +62,13 @@ pub(super) const TABLE: &[Function] = &[
         None => text_value("illegal base32 data"),
     }),
     exactly("sha1sum", 1, |_, args| {
-        text_value(hexadecimal(&sha1(args.text(0)?.as_bytes())))
+        text_value(hex::encode(&sha1(args.text(0)?.as_bytes())))
     }),
     exactly("sha256sum", 1, |_, args| {
-        text_value(hexadecimal(&sha2::Sha256::digest(args.text(0)?)))
+        text_value(hex::encode(&sha2::Sha256::digest(args.text(0)?)))
     }),
     exactly("sha512sum", 1, |_, args| {
-        text_value(hexadecimal(&sha2::Sha512::digest(args.text(0)?)))
+        text_value(hex::encode(&sha2::Sha512::digest(args.text(0)?)))
     }),
     exactly("adler32sum", 1, |_, args| {
         let (mut a, mut b) = (1_u32, 0_u32);
@@ -164,10 +165,6 @@ fn yaml(scope: &Scope<'_>, json: &serde_json::Value) -> Result<String, String> {
         text.push('\n');
     }
     Ok(text)
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 const BASE32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";

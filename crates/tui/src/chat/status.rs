@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use pinion_message::ThinkingLevel;
+use pinion_text::duration;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -118,9 +119,10 @@ impl State {
             Span::raw(words.to_owned()),
         ];
         if let Some(since) = since {
-            let seconds = (now - since).as_secs();
-            if seconds > 0 {
-                spans.push(Span::raw(format!(" {}", time(seconds))));
+            let time = now - since;
+            if time.as_secs() > 0 {
+                let time = duration::compact(time, " ");
+                spans.push(Span::raw(format!(" {time}")));
             }
             spans.push(Span::styled(" · Esc stops".to_owned(), self.theme.dim));
         }
@@ -175,14 +177,6 @@ impl State {
 fn joined(facts: &[(u8, String)]) -> String {
     let texts: Vec<&str> = facts.iter().map(|(_, text)| text.as_str()).collect();
     texts.join(" · ")
-}
-
-fn time(seconds: u64) -> String {
-    match seconds {
-        0..60 => format!("{seconds}s"),
-        60..3600 => format!("{}m {:02}s", seconds / 60, seconds % 60),
-        _ => format!("{}h {:02}m", seconds / 3600, seconds / 60 % 60),
-    }
 }
 
 /// Draws the part that fits.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::text::{truncate, width};
 use pinion_fleet::{ChildFailure, ChildStatus, FailureKind, Micros};
+use pinion_text::duration;
 
 use super::style::{Style, StyledLine};
 
@@ -110,7 +111,10 @@ impl Column {
             Self::Tokens => count(row.tokens),
             Self::Cost if row.cost == Micros::ZERO => String::new(),
             Self::Cost => money(row.cost),
-            Self::Time => row.elapsed.map_or(String::new(), time),
+            Self::Time => {
+                let time = row.elapsed.map(|time| duration::compact(time, ""));
+                time.unwrap_or_default()
+            }
         }
     }
 
@@ -272,16 +276,6 @@ pub(super) fn money(cost: Micros) -> String {
     match cost.0 {
         0 | 10_000.. => format!("${dollars:.2}"),
         _ => format!("${dollars:.4}"),
-    }
-}
-
-/// Formats a duration as `9s`, `3m39s` or `1h02m`.
-pub(super) fn time(time: Duration) -> String {
-    let seconds = time.as_secs();
-    match seconds {
-        0..60 => format!("{seconds}s"),
-        60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
-        _ => format!("{}h{:02}m", seconds / 3600, seconds / 60 % 60),
     }
 }
 

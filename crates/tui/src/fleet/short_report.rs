@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use crate::text::one_line;
 use pinion_fleet::{ChildReport, ChildStatus, Report, RunStatus};
+use pinion_text::duration::compact;
 
-use super::layout::{self, Shown, count, money, time};
+use super::layout::{self, Shown, count, money};
 use super::style::{Palette, Style, StyledLine, paint};
 
 /// The largest number of children with a row.
@@ -85,7 +86,7 @@ pub fn short_report(
         "{} tokens · {}{budget} · {}\n",
         count(report.total_tokens.total()),
         money(report.total_cost_micros),
-        time(run.took),
+        compact(run.took, ""),
     ));
     let place = run.directory.join("report.md");
     text.push_str(&format!("Report: {}\n", place.display()));

@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use crate::text::{one_line, truncate, width};
 use pinion_fleet::{ChildState, ChildStatus, FleetEvent, Micros, Record, RunState};
+use pinion_text::duration::compact;
 
 use super::canvas::Canvas;
-use super::layout::{self, Shown, money, time};
+use super::layout::{self, Shown, money};
 use super::progress::is_open;
 use super::style::{Palette, Style, StyledLine, terminal_size};
 
@@ -101,7 +102,7 @@ impl Screen {
             counted(hidden, "not shown"),
             counted(self.warnings, warnings),
             Some(money(self.total)),
-            Some(time(self.begun.elapsed())),
+            Some(compact(self.begun.elapsed(), "")),
         ];
         let joined = |parts: &[Option<String>]| {
             let parts: Vec<&str> = parts.iter().flatten().map(String::as_str).collect();
@@ -155,7 +156,10 @@ impl Row {
             _ if child.status == ChildStatus::Finished => String::new(),
             (Some(failure), _) => layout::reason(failure, child.status),
             (None, Some(seconds)) => {
-                format!("thinking, silent {}", time(Duration::from_secs(seconds)))
+                format!(
+                    "thinking, silent {}",
+                    compact(Duration::from_secs(seconds), "")
+                )
             }
             (None, None) => child.last_tool.as_deref().map(one_line).unwrap_or_default(),
         };

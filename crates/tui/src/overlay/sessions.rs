@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crossterm::event::{KeyCode, KeyEvent};
 use pinion_message::Millis;
 use pinion_session::SessionInfo;
+use pinion_text::start;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
@@ -160,9 +161,7 @@ impl Overlay for SessionPicker {
 
 impl SessionRow {
     fn first_message(&self) -> String {
-        let text = &self.info.first_message;
-        let end = text.char_indices().nth(MAX_SHOWN);
-        one_line(&text[..end.map_or(text.len(), |(at, _)| at)])
+        one_line(start(&self.info.first_message, MAX_SHOWN))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pinion_message::{Block, Content, Message};
+use pinion_text::amount;
 use ratatui::text::Line;
 
 use super::card::Card;
@@ -321,7 +322,7 @@ impl Thinking {
             return vec![preview::row(words, width, style)];
         }
         let text = self.prose.text().trim();
-        let count = preview::counted(text.lines().count(), "line");
+        let count = amount::count(text.lines().count(), "line");
         let hint = if self.is_growing { "" } else { " (Ctrl-T)" };
         let headline = format!("thinking … {count}{hint}");
         let mut lines = vec![preview::row(&headline, width, style)];

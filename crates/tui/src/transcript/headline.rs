@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
+use pinion_text::amount;
 use serde_json::Value;
 
-use super::preview::{counted, start_of};
+use super::preview::start_of;
 
 /// Characters of an argument that are shown in one line.
 const MAX_ARGUMENT: usize = 400;
@@ -19,7 +20,11 @@ pub(crate) fn subject(name: &str, arguments: &Value) -> String {
         "edit" => path().to_owned(),
         "write" => match text("content") {
             Some(content) => {
-                format!("{} ({})", path(), counted(content.lines().count(), "line"))
+                format!(
+                    "{} ({})",
+                    path(),
+                    amount::count(content.lines().count(), "line")
+                )
             }
             None => path().to_owned(),
         },

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 
 use pinion_message::{Block, Content, Message};
+use pinion_text::amount;
 use ratatui::text::Line;
 use serde_json::Value;
 
-use super::preview::{self, counted, decoded_size, first_rows, size};
+use super::preview::{self, decoded_size, first_rows};
 use super::{Fold, Look};
 use crate::markdown::Markdown;
 
@@ -63,7 +64,10 @@ pub(crate) fn image(block: &Block) -> Option<String> {
     let Block::Image { data, mime_type } = block else {
         return None;
     };
-    Some(format!("[image {mime_type}, {}]", size(decoded_size(data))))
+    Some(format!(
+        "[image {mime_type}, {}]",
+        amount::size(decoded_size(data))
+    ))
 }
 
 fn text_of(content: &Content) -> Cow<'_, str> {
@@ -92,7 +96,7 @@ fn attachments(value: Option<&Value>) -> impl Iterator<Item = String> + '_ {
             words.push_str(&format!(", {mime_type}"));
         }
         if let Some(content) = member("content") {
-            words.push_str(&format!(", {}", size(decoded_size(content))));
+            words.push_str(&format!(", {}", amount::size(decoded_size(content))));
         }
         words.push(']');
         words
@@ -139,7 +143,7 @@ fn inclusion(text: &str) -> Option<(String, &str)> {
     let (body, after) = inside.split_once(closing)?;
     let lines = body.trim_matches('\n').lines().count();
     Some((
-        format!("[{kind} {name}, {}]", counted(lines, "line")),
+        format!("[{kind} {name}, {}]", amount::count(lines, "line")),
         after,
     ))
 }

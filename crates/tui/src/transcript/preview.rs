@@ -3,6 +3,7 @@
 //! Folded text is cut at the edge instead of wrapped, so that the work depends only on the size of
 //! the screen.
 
+use pinion_text::amount;
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
@@ -88,7 +89,7 @@ pub(super) fn wrapped(text: &str, width: u16, style: Style) -> Vec<Line<'static>
     }
     let rest = texts.count();
     if rest > 0 {
-        let words = format!("… {} not shown", counted(rest, "more line"));
+        let words = format!("… {} not shown", amount::count(rest, "more line"));
         lines.push(row(&words, width, style));
     }
     lines
@@ -107,14 +108,8 @@ pub(super) fn row(text: &str, width: u16, style: Style) -> Line<'static> {
 
 /// States how many lines are omitted, and how to show them.
 pub(super) fn more(lines: usize, width: u16, theme: &Theme) -> Line<'static> {
-    let words = format!("… {} ({KEY})", counted(lines, "more line"));
+    let words = format!("… {} ({KEY})", amount::count(lines, "more line"));
     row(&words, width, theme.dim)
-}
-
-/// "1 line", "2 lines".
-pub(super) fn counted(count: usize, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{plural}")
 }
 
 /// At most `bytes` of the beginning.
@@ -146,21 +141,12 @@ pub(super) fn span(text: impl Into<String>, style: Style) -> Span<'static> {
     Span::styled(text.into(), style)
 }
 
-/// A size for people: "512 B", "1.5 KB".
-pub(super) fn size(bytes: usize) -> String {
-    match bytes {
-        0..1024 => format!("{bytes} B"),
-        1024..1_048_576 => format!("{:.1} KB", bytes as f64 / 1024.0),
-        _ => format!("{:.1} MB", bytes as f64 / 1_048_576.0),
-    }
-}
-
 /// The number of bytes that a base64 text encodes.
-pub(super) fn decoded_size(base64: &str) -> usize {
+pub(super) fn decoded_size(base64: &str) -> u64 {
     let padding = base64
         .bytes()
         .rev()
         .take_while(|byte| *byte == b'=')
         .count();
-    (base64.len() / 4 * 3).saturating_sub(padding)
+    (base64.len() / 4 * 3).saturating_sub(padding) as u64
 }

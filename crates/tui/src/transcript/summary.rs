@@ -1,9 +1,10 @@
 //! Summaries that replace a part of the conversation: compactions, and abandoned branches.
 
 use pinion_message::Message;
+use pinion_text::amount;
 use ratatui::text::Line;
 
-use super::preview::{counted, wrapped};
+use super::preview::wrapped;
 use super::{Fold, Look};
 use crate::markdown::Markdown;
 
@@ -25,7 +26,7 @@ pub(super) fn lines(message: &Message, width: u16, look: &Look<'_>) -> Vec<Line<
     };
     match look.tools {
         Fold::Folded => {
-            let count = counted(summary.lines().count(), "line");
+            let count = amount::count(summary.lines().count(), "line");
             wrapped(
                 &format!("{title} … {count} (Ctrl-O)"),
                 width,

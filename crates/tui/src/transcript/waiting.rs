@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use pinion_text::duration;
 use ratatui::text::Line;
 
 use super::Look;
@@ -55,11 +56,9 @@ impl Waiting {
 }
 
 /// The duration as text; empty if it is too short to matter.
-pub(crate) fn elapsed(duration: Duration) -> String {
-    match duration.as_secs() {
-        0 => String::new(),
-        seconds @ 1..60 => format!(" {seconds} s"),
-        seconds @ 60..3600 => format!(" {} min {} s", seconds / 60, seconds % 60),
-        seconds => format!(" {} h {} min", seconds / 3600, seconds % 3600 / 60),
+pub(crate) fn elapsed(time: Duration) -> String {
+    if time.as_secs() == 0 {
+        return String::new();
     }
+    format!(" {}", duration::words(time))
 }

@@ -1,6 +1,7 @@
 //! The kinds of answers: an option, yes or no, a line, a text.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use pinion_text::start;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
@@ -40,9 +41,7 @@ pub(super) struct Choice {
 
 impl Choice {
     fn option(value: String) -> Self {
-        let end = value.char_indices().nth(MAX_SHOWN);
-        let shown = &value[..end.map_or(value.len(), |(at, _)| at)];
-        let shown = shown.replace(['\n', '\r'], " ");
+        let shown = start(&value, MAX_SHOWN).replace(['\n', '\r'], " ");
         Self {
             shown: sanitise(&shown).into_owned(),
             value: json!({ "value": value }),

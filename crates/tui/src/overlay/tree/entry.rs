@@ -1,5 +1,6 @@
 //! The description of an entry in a row of the tree.
 
+use pinion_text::start;
 use serde_json::Value;
 
 use crate::overlay::models::tokens;
@@ -152,8 +153,7 @@ fn calls(content: &Value) -> String {
 }
 
 fn short(text: &str) -> String {
-    let end = text.char_indices().nth(MAX_SHOWN);
-    one_line(&text[..end.map_or(text.len(), |(at, _)| at)])
+    one_line(start(text, MAX_SHOWN))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use pinion_message::Block;
+use pinion_text::amount;
 use ratatui::style::Style;
 use ratatui::text::Line;
 use serde_json::Value;
@@ -12,7 +13,7 @@ use crate::diff::diff_lines;
 use crate::text::{one_line, sanitise, truncate, width as width_of, wrap};
 use crate::transcript::headline::{changes, subject};
 use crate::transcript::messages::image;
-use crate::transcript::preview::{self, End, counted, first_rows, folded, size, span};
+use crate::transcript::preview::{self, End, first_rows, folded, span};
 use crate::transcript::waiting::elapsed;
 use crate::transcript::{Attention, Fold, Look};
 
@@ -76,7 +77,7 @@ impl Card {
         match self.state {
             CardState::Writing => {
                 let bytes = match self.arguments {
-                    Arguments::Writing { bytes, .. } if bytes >= 1024 => size(bytes),
+                    Arguments::Writing { bytes, .. } if bytes >= 1024 => amount::size(bytes as u64),
                     _ => "…".to_owned(),
                 };
                 ("•", theme.dim, bytes)
@@ -110,7 +111,7 @@ impl Card {
         let (mark, style, mut words) = self.state_words(look);
         let is_done = matches!(self.state, CardState::Done(_));
         if is_done && look.tools == Fold::Folded && self.shows_line_count() {
-            let count = counted(self.text().trim_end().lines().count(), "line");
+            let count = amount::count(self.text().trim_end().lines().count(), "line");
             words = if words.is_empty() {
                 count
             } else {
