@@ -5,6 +5,7 @@ mod markdown;
 mod timeline;
 mod turn;
 
+use pinion_text::harmless;
 use serde_json::Value;
 
 /// A conversation to read.
@@ -113,7 +114,7 @@ impl Transcript {
         for entry in &self.entries {
             let parts: Vec<&str> = entry.parts.iter().map(Part::words).collect();
             let words = format!("{}: {}", entry.heading(), parts.join("\n"));
-            text.extend(words.trim_end().chars().map(harmless));
+            text.push_str(&harmless(words.trim_end()));
             text.push_str("\n\n");
         }
         text
@@ -135,14 +136,6 @@ impl Part {
         match self {
             Self::Text(words) | Self::Code(words) => words,
         }
-    }
-}
-
-fn harmless(character: char) -> char {
-    match character {
-        '\n' | '\t' => character,
-        other if other.is_control() => '\u{fffd}',
-        other => other,
     }
 }
 

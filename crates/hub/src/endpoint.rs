@@ -127,7 +127,10 @@ pub trait Endpoint: fmt::Debug + Send + Sync + 'static {
     fn check(&self, call: &HubCall) -> Result<(), Failure> {
         let manifest = self.snapshot().manifest;
         if !self.accepts(&call.command) {
-            let names = manifest.commands.iter().map(|command| command.name.as_str());
+            let names = manifest
+                .commands
+                .iter()
+                .map(|command| command.name.as_str());
             let hint = did_you_mean(nearest(&call.command, names));
             let message = format!(
                 "clip \"{}\" does not support command \"{}\"{hint}",

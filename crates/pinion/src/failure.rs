@@ -9,7 +9,8 @@
 
 use std::process::ExitCode;
 
-use crate::hub::show::harmless;
+use pinion_text::harmless;
+
 use crate::program::Program;
 
 /// A failure that ends the program.

@@ -19,6 +19,7 @@ use pinion_config::Dirs;
 use pinion_fleet::{Observer, Plan, Report, RunDir, RunOptions, Sharing, Stop, StopReason};
 use pinion_jsonl::{Coalesce, Queue, Writer, stdio};
 use pinion_pi::{Additions, Dialect, Out, Projection};
+use pinion_text::amount;
 use pinion_tui::fleet::{
     FinishedRun, LastPicture, LiveTable, Palette, ProgressLines, REDRAW_INTERVAL, is_dumb,
     short_report, terminal_size,
@@ -119,10 +120,9 @@ fn words_of(failure: pinion_fleet::Failure) -> Failure {
 
 fn read(path: &Path, host: &ProgramHost) -> Result<Plan, Failure> {
     pinion_fleet::read_plan(path, &|model| host.check_model(model)).map_err(|error| {
-        let count = error.problems.len();
-        let noun = if count == 1 { "problem" } else { "problems" };
+        let problems = amount::count(error.problems.len(), "problem");
         Failure::usage(format!(
-            "{error}\nError: {count} {noun} in the plan; nothing was started."
+            "{error}\nError: {problems} in the plan; nothing was started."
         ))
     })
 }

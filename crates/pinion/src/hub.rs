@@ -20,6 +20,7 @@ use std::time::Duration;
 use crate::failure::Failure;
 use crate::verb::{Entry, Group, Line};
 use pinion_cli::tables;
+use pinion_text::duration;
 
 pub(crate) const GROUP: Group = Group {
     above: "pinion",
@@ -49,20 +50,10 @@ pub(crate) fn failed(failure: pinion_connect::Failure) -> Failure {
 
 /// Parses a duration: `30s`, `5m`, `500ms`, or seconds as a number.
 pub(crate) fn duration(line: &Line, flag: &str, text: &str) -> Result<Duration, Failure> {
-    let number = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let milliseconds = match &text[number.len()..] {
-        "ms" => 1,
-        "" | "s" => 1000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        _ => 0,
-    };
-    let count: Option<u64> = number.parse().ok();
-    let time = count.and_then(|count| count.checked_mul(milliseconds));
-    match time {
-        Some(time) if milliseconds > 0 => Ok(Duration::from_millis(time)),
-        _ => Err(line.wrong(&format!(
+    let seconds = text.parse().ok().map(Duration::from_secs);
+    seconds.or_else(|| duration::parse(text)).ok_or_else(|| {
+        line.wrong(&format!(
             "{flag} needs a time such as 30s or 5m, not {text:?}"
-        ))),
-    }
+        ))
+    })
 }

@@ -9,13 +9,13 @@ use bytes::Bytes;
 use pinion_connect::{Code, Failure as Refusal};
 use pinion_filter::{Filter, Flow, Form, Layout, Problem, Texts};
 use pinion_proto::hub::{HubError, InvokeRequest, InvokeResponse};
+use pinion_text::harmless;
 
 use self::arguments::{Input, Words};
 use crate::clip::manifest;
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::hub::caller::{self, Caller};
-use crate::hub::show::harmless;
 use crate::verb::{Line, Verb};
 use pinion_cli::tables;
 

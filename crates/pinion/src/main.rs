@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     }
     if arguments.first().map(String::as_str) == Some(pinion_filter::FILTER_ARGUMENT) {
         descriptors::limit_memory(pinion_filter::MEMORY_LIMIT);
-        return pinion_filter::filter_main(hub::show::harmless);
+        return pinion_filter::filter_main(pinion_text::harmless);
     }
     if let [first, rest @ ..] = arguments.as_slice()
         && first == pinion_cli::complete::ARGUMENT

@@ -5,11 +5,17 @@
 //! prints, or knows a terminal: styles and layouts of the screen are in `tui`.
 
 pub mod amount;
+mod columns;
+mod control;
 pub mod duration;
 pub mod hex;
 mod nearest;
+mod sanitise;
 mod shorten;
 pub mod zone;
 
+pub use columns::columns;
+pub use control::{harmless, harmless_line};
 pub use nearest::nearest;
+pub use sanitise::{Sanitiser, is_sanitised, one_line, sanitise};
 pub use shorten::{shorten, shorten_bytes, start};

@@ -4,14 +4,13 @@
 //! contain escape sequences, and none of them may reach the terminal.
 
 mod rows;
-mod sanitise;
 
 use ratatui::buffer::CellWidth;
 use unicode_segmentation::UnicodeSegmentation;
 
+pub(crate) use pinion_text::{Sanitiser, is_sanitised};
+pub use pinion_text::{one_line, sanitise};
 pub(crate) use rows::{fold, wrap, wrap_hanging};
-pub(crate) use sanitise::{Sanitiser, is_sanitised};
-pub use sanitise::{one_line, sanitise};
 
 /// Cells that a text takes on the screen.
 pub fn width(text: &str) -> usize {

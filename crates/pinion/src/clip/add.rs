@@ -7,13 +7,13 @@ use pinion_proto::Message;
 use pinion_proto::hub::{
     AddClipRequest, AddClipResponse, ClipInfo, RemoveClipRequest, RemoveClipResponse,
 };
+use pinion_text::harmless_line;
 use serde_json::json;
 
 use super::{list, source};
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::hub::caller::{self, Caller, Shape};
-use crate::hub::show::plain;
 use crate::verb::{Line, Verb};
 use pinion_cli::tables;
 
@@ -87,12 +87,20 @@ async fn keep_adding(
 }
 
 fn told(clip: &ClipInfo) -> String {
-    let what = format!("{} {}", plain(&clip.package), plain(&clip.version));
+    let what = format!(
+        "{} {}",
+        harmless_line(&clip.package),
+        harmless_line(&clip.version)
+    );
     match clip.commands.is_empty() {
-        true => format!("{} ({})", plain(&clip.name), what.trim()),
+        true => format!("{} ({})", harmless_line(&clip.name), what.trim()),
         false => {
-            let commands = plain(&list::commands(clip));
-            format!("{} ({}): {commands}", plain(&clip.name), what.trim())
+            let commands = harmless_line(&list::commands(clip));
+            format!(
+                "{} ({}): {commands}",
+                harmless_line(&clip.name),
+                what.trim()
+            )
         }
     }
 }
@@ -162,9 +170,9 @@ fn update(line: &Line) -> Result<ExitCode, Failure> {
 
 fn tell(line: &Line, before: &ClipInfo, now: &ClipInfo) -> Result<ExitCode, Failure> {
     let (alias, old, new) = (
-        plain(&now.name),
-        plain(&before.version),
-        plain(&now.version),
+        harmless_line(&now.name),
+        harmless_line(&before.version),
+        harmless_line(&now.version),
     );
     if Shape::of(line) == Shape::Json {
         let told = json!({"name": alias, "before": old, "version": new});
@@ -183,7 +191,7 @@ fn is_of_a_registry(clip: &ClipInfo) -> bool {
 
 async fn update_one(line: &Line, caller: &Caller, clip: &ClipInfo) -> Result<ClipInfo, Failure> {
     if !is_of_a_registry(clip) {
-        let alias = plain(&clip.name);
+        let alias = harmless_line(&clip.name);
         return Err(Failure::failed(format!(
             "Error: {alias} did not come from a registry. `pinion clip add SOURCE --alias {alias}` puts another version in its place."
         )));

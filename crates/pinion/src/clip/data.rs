@@ -6,12 +6,13 @@ use std::process::ExitCode;
 use pinion_connect::{Code, Failure as Refusal};
 use pinion_proto::Message;
 use pinion_proto::hub::{DataRequest, DataResponse};
+use pinion_text::harmless_line;
 use serde_json::json;
 
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::hub::caller::{self, Caller, Shape};
-use crate::hub::show::{json_list, plain, table};
+use crate::hub::show::{json_list, table};
 use crate::verb::{Line, Verb};
 use pinion_cli::tables;
 
@@ -90,13 +91,13 @@ fn tell(line: &Line, operation: &str, answer: &DataResponse) -> Result<ExitCode,
                 Shape::Table => out(&format!(
                     "{} bytes, {}, changed {}\n",
                     stat.size,
-                    plain(&stat.mime),
-                    plain(&stat.modified)
+                    harmless_line(&stat.mime),
+                    harmless_line(&stat.modified)
                 )),
             }
         }
         (_, Shape::Json) => out(&format!("{}\n", json!({"uri": answer.uri.as_str()}))),
-        (_, Shape::Table) => out(&format!("{}\n", plain(&answer.uri))),
+        (_, Shape::Table) => out(&format!("{}\n", harmless_line(&answer.uri))),
     }
 }
 

@@ -3,11 +3,12 @@
 use std::process::ExitCode;
 
 use pinion_proto::hub::{ClipInfo, ClipStatus, ListClipsRequest, ListClipsResponse};
+use pinion_text::{harmless_line, shorten};
 
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::hub::caller::{self, Caller, Shape};
-use crate::hub::show::{json_list, plain, table};
+use crate::hub::show::{json_list, table};
 use crate::verb::{Line, Verb};
 use pinion_cli::tables;
 
@@ -64,8 +65,13 @@ fn in_tabs(line: &Line) -> Result<ExitCode, Failure> {
         return out(&json_list(&clips));
     }
     let rows = clips.iter().map(|clip| {
-        let names: Vec<String> = clip.commands.iter().map(|it| plain(&it.name)).collect();
-        let cells = [&clip.name, &clip.package, &clip.version, &clip.provider].map(|it| plain(it));
+        let names: Vec<String> = clip
+            .commands
+            .iter()
+            .map(|it| harmless_line(&it.name))
+            .collect();
+        let cells =
+            [&clip.name, &clip.package, &clip.version, &clip.provider].map(|it| harmless_line(it));
         format!("{}\t{}\n", cells.join("\t"), names.join(","))
     });
     out(&rows.collect::<String>())
@@ -78,7 +84,7 @@ fn row(clip: &ClipInfo) -> Vec<String> {
         clip.package.to_string(),
         clip.version.to_string(),
         clip.provider.to_string(),
-        shortened(&commands(clip)),
+        shorten(&commands(clip), WIDE),
     ]
 }
 
@@ -86,13 +92,6 @@ fn row(clip: &ClipInfo) -> Vec<String> {
 pub(super) fn commands(clip: &ClipInfo) -> String {
     let names: Vec<&str> = clip.commands.iter().map(|it| it.name.as_str()).collect();
     names.join(", ")
-}
-
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(WIDE) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }
 
 /// Returns the word for a clip's status.

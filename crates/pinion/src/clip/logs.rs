@@ -7,11 +7,11 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use pinion_proto::Message;
 use pinion_proto::hub::{GetLogsRequest, LogEntry};
+use pinion_text::harmless_line;
 
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::hub::caller::{self, Caller};
-use crate::hub::show::plain;
 use crate::verb::{Line, Verb};
 use pinion_cli::tables;
 
@@ -61,7 +61,7 @@ fn told(entry: &LogEntry) -> String {
     let time = time.to_zoned(TimeZone::system());
     let time = time.strftime("%Y-%m-%d %H:%M:%S%.3f");
     let message = match std::io::stdout().is_terminal() {
-        true => plain(&entry.message),
+        true => harmless_line(&entry.message),
         false => entry.message.to_string(),
     };
     format!("{time} {:5} {message}\n", entry.level.as_str())

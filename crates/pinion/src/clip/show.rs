@@ -5,12 +5,13 @@ use std::process::ExitCode;
 
 use pinion_proto::Message;
 use pinion_proto::hub::{ClipManifest, CommandInfo, GetManifestRequest, GetManifestResponse};
+use pinion_text::harmless_line;
 
 use super::schema::fields;
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::hub::caller::{self, Caller, Shape};
-use crate::hub::show::{plain, strong};
+use crate::hub::show::strong;
 use crate::verb::{Line, Verb};
 use pinion_cli::tables;
 
@@ -52,13 +53,13 @@ fn info(line: &Line) -> Result<ExitCode, Failure> {
 pub(crate) fn described(manifest: &ClipManifest) -> String {
     let heading = format!(
         "{}  {} {}",
-        plain(&manifest.name),
-        plain(&manifest.package),
-        plain(&manifest.version)
+        harmless_line(&manifest.name),
+        harmless_line(&manifest.package),
+        harmless_line(&manifest.version)
     );
     let mut text = strong(heading.trim_end()) + "\n";
     if !manifest.description.is_empty() {
-        text += &format!("{}\n", plain(&manifest.description));
+        text += &format!("{}\n", harmless_line(&manifest.description));
     }
     if !manifest.commands.is_empty() {
         text += "\nCommands:\n";
@@ -70,14 +71,18 @@ pub(crate) fn described(manifest: &ClipManifest) -> String {
         text += "\nSlots:\n";
     }
     for (slot, wanted) in &manifest.dependency_slots {
-        let wanted = format!("{} {}", plain(&wanted.package), plain(&wanted.version));
-        let _ = writeln!(text, "  {:12} {}", plain(slot), wanted.trim_end());
+        let wanted = format!(
+            "{} {}",
+            harmless_line(&wanted.package),
+            harmless_line(&wanted.version)
+        );
+        let _ = writeln!(text, "  {:12} {}", harmless_line(slot), wanted.trim_end());
     }
     if !manifest.patterns.is_empty() {
         text += "\nHow it is used:\n";
     }
     for pattern in &manifest.patterns {
-        let _ = writeln!(text, "  {}", plain(pattern));
+        let _ = writeln!(text, "  {}", harmless_line(pattern));
     }
     text
 }
@@ -85,17 +90,17 @@ pub(crate) fn described(manifest: &ClipManifest) -> String {
 fn describe(text: &mut String, command: &CommandInfo) {
     let line = format!(
         "  {:12} {}",
-        plain(&command.name),
-        plain(&command.description)
+        harmless_line(&command.name),
+        harmless_line(&command.description)
     );
     *text += &(line.trim_end().to_owned() + "\n");
     for field in fields(&command.input) {
         let must = if field.required { ", required" } else { "" };
         let line = format!(
             "    --{} {}{must}  {}",
-            plain(&field.name),
-            plain(&field.kind),
-            plain(&field.description)
+            harmless_line(&field.name),
+            harmless_line(&field.kind),
+            harmless_line(&field.description)
         );
         *text += &(line.trim_end().to_owned() + "\n");
     }

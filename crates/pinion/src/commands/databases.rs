@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
 
 use pinion_history::{HistoryError, StoreChoice, Transcript};
+use pinion_text::columns;
 
 use crate::failure::Failure;
 use crate::verb::Line;
@@ -233,18 +234,7 @@ pub(super) fn table<const N: usize>(heading: [&str; N], mut rows: Vec<[String; N
     if !rows.is_empty() && io::stdout().is_terminal() {
         rows.insert(0, heading.map(str::to_owned));
     }
-    let wide = |text: &String| text.chars().count();
-    let width = |column: usize| rows.iter().map(|row| wide(&row[column])).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..N).map(width).collect();
-    let line = |row: &[String; N]| {
-        let cells = row
-            .iter()
-            .zip(&widths)
-            .map(|(cell, width)| format!("{cell:width$}"));
-        let cells: Vec<String> = cells.collect();
-        cells.join("  ").trim_end().to_owned() + "\n"
-    };
-    rows.iter().map(line).collect()
+    columns(&rows)
 }
 
 /// Returns the beginning of a text on one line, without control characters.

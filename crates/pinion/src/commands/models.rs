@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use pinion_config::Dirs;
 use pinion_llm::{Registry, RegistryOptions};
 use pinion_message::Model;
+use pinion_text::columns;
 
 use super::out;
 use crate::failure::Failure;
@@ -73,19 +74,7 @@ fn table(models: &[&Model]) -> String {
     if models.is_empty() || !std::io::stdout().is_terminal() {
         rows.remove(0);
     }
-    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..6).map(width).collect();
-    let mut text = String::new();
-    for row in &rows {
-        let cells: Vec<String> = row
-            .iter()
-            .zip(&widths)
-            .map(|(cell, width)| format!("{cell:width$}"))
-            .collect();
-        text.push_str(cells.join("  ").trim_end());
-        text.push('\n');
-    }
-    text
+    columns(&rows)
 }
 
 fn thousands(tokens: u64) -> String {

@@ -8,6 +8,7 @@ use pinion_config::{
     Dirs, Package, PackageContents, ProjectTrust, Scope, Settings, Trust, TrustFlag, list_packages,
 };
 use pinion_packages::{Installed, Installer, Network, PackageError, Updated, parse_source};
+use pinion_text::amount;
 use serde_json::json;
 
 use super::out;
@@ -139,7 +140,7 @@ fn count(contents: &PackageContents) -> String {
     ]
     .into_iter()
     .filter(|(count, _)| *count > 0)
-    .map(|(count, word)| format!("{count} {word}{}", if count == 1 { "" } else { "s" }))
+    .map(|(count, word)| amount::count(count, word))
     .collect();
     if parts.is_empty() {
         "nothing is used of it".to_owned()

@@ -11,6 +11,7 @@ use pinion_profiles::{
     Chosen, Profile, ProfileError, ProfileRequest, Registry, Resolved, Unnamed, engine, resolve,
     to_yaml,
 };
+use pinion_text::columns;
 use serde_json::{Map, Value, json};
 
 use super::out;
@@ -200,17 +201,7 @@ fn table(rows: &[Value]) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max();
-    let widths: Vec<usize> = (0..6).map(|column| width(column).unwrap_or(0)).collect();
-    let line = |row: &[String; 6]| {
-        let padded = row
-            .iter()
-            .zip(&widths)
-            .map(|(cell, width)| format!("{cell:width$}"));
-        let joined = padded.collect::<Vec<_>>().join("  ");
-        joined.trim_end().to_owned() + "\n"
-    };
-    cells.iter().map(line).collect()
+    columns(&cells)
 }
 
 /// Prints one profile with all it stacks on; without a name, the settings of a run here.

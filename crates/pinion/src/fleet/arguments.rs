@@ -7,6 +7,7 @@ use super::{check, clean, list, resume, show, start};
 use crate::failure::Failure;
 use crate::verb::{Entry, Group, Line, Verb};
 use pinion_cli::tables;
+use pinion_text::duration;
 
 /// The age from which `fleet clean` deletes runs unless the command line names another.
 const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -106,19 +107,7 @@ impl Which {
 
 /// Parses an age such as `30d`, `12h` or `10m`.
 fn age(line: &Line, text: &str) -> Result<Duration, Failure> {
-    let unit = match text.chars().last() {
-        Some('d') => 24 * 3600,
-        Some('h') => 3600,
-        Some('m') => 60,
-        _ => 0,
-    };
-    let number = text
-        .get(..text.len().saturating_sub(1))
-        .and_then(|digits| digits.parse::<u64>().ok());
-    let seconds = number
-        .filter(|_| unit > 0)
-        .and_then(|number| number.checked_mul(unit));
-    seconds.map(Duration::from_secs).ok_or_else(|| {
+    duration::parse(text).ok_or_else(|| {
         line.wrong(&format!(
             "unknown time {text:?} for --older-than; use 30d, 12h or 10m"
         ))

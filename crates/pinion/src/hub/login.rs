@@ -8,9 +8,9 @@ use pinion_access::Token;
 use pinion_access::client::{ClientConfig, User};
 use pinion_clip::registry::{Accounts, Address, Login};
 use pinion_connect::Code;
+use pinion_text::harmless_line;
 
 use super::ask::{Answer, given_or_asked};
-use super::show::plain;
 use super::{caller, failed, place};
 use crate::commands::out;
 use crate::failure::Failure;
@@ -141,5 +141,5 @@ pub(crate) fn nobody(command: &str) -> Failure {
 
 /// Returns a user's name with one `@` before it, safe to print.
 pub(crate) fn at(name: &str) -> String {
-    format!("@{}", plain(name.trim_start_matches('@')))
+    format!("@{}", harmless_line(name.trim_start_matches('@')))
 }

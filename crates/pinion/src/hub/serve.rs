@@ -12,6 +12,7 @@ use pinion_access::{LocalToken, TokenStore};
 use pinion_clip::logs::{ClipLog, Followed, Level};
 use pinion_connect::{Server, ServerOptions};
 use pinion_hub::{Endpoint, Hub, Joined, OpenedHub, PREFIXES};
+use pinion_text::harmless;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -21,7 +22,6 @@ use super::agent_sessions::AgentFlags;
 use super::failed;
 use super::mounts::Mounts;
 use super::seat::Seat;
-use super::show::harmless;
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::verb::{Line, Verb};

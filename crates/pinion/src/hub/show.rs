@@ -1,46 +1,23 @@
 //! Tables and text for a terminal.
 
-use std::fmt::Write;
 use std::io::IsTerminal;
 
 use pinion_proto::Message;
+use pinion_text::{columns, harmless_line};
 
-/// Formats rows under their headings, in columns.
+/// Formats rows under their headings, in columns. Cells lose their control characters.
 pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
-    let mut widths: Vec<usize> = headings.iter().map(|heading| heading.len()).collect();
+    let mut lines = vec![headings.iter().map(ToString::to_string).collect()];
     for row in rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(plain(cell).chars().count());
-        }
+        lines.push(
+            row.iter()
+                .map(|cell| harmless_line(cell))
+                .collect::<Vec<_>>(),
+        );
     }
-    let line = |cells: Vec<String>| {
-        let mut line = String::new();
-        for (cell, width) in cells.iter().zip(&widths) {
-            let _ = write!(line, "{cell:width$}  ");
-        }
-        line.trim_end().to_owned() + "\n"
-    };
-    let headings = line(headings.iter().map(ToString::to_string).collect());
-    let mut text = strong(headings.trim_end()) + "\n";
-    for row in rows {
-        text += &line(row.iter().map(|cell| plain(cell)).collect());
-    }
-    text
-}
-
-/// Returns the text on one line, without control characters that a terminal would obey.
-pub(crate) fn plain(text: &str) -> String {
-    harmless(text).replace('\t', " ").replace('\n', "\u{fffd}")
-}
-
-/// Returns the text without control characters except line breaks and tabs.
-pub(crate) fn harmless(text: &str) -> String {
-    let shown = |letter: char| match letter {
-        '\n' | '\t' => letter,
-        letter if letter.is_control() => '\u{fffd}',
-        letter => letter,
-    };
-    text.chars().map(shown).collect()
+    let text = columns(&lines);
+    let (headings, rows) = text.split_once('\n').unwrap_or_default();
+    strong(headings) + "\n" + rows
 }
 
 /// Returns bold text, or plain text where colours are off.
@@ -71,12 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_others_say_does_not_move_the_cursor() {
-        assert_eq!(plain("a\x1b[2Jb\tc\u{9b}d"), "a\u{fffd}[2Jb c\u{fffd}d");
-        assert_eq!(
-            harmless("a\x1b]0;x\x07\n\tb\r"),
-            "a\u{fffd}]0;x\u{fffd}\n\tb\u{fffd}"
-        );
+    fn a_table_has_headings_and_no_control_characters() {
         let rows = [vec!["x\x1by".to_owned(), "1".to_owned()]];
         assert_eq!(table(&["NAME", "N"], &rows), "NAME  N\nx\u{fffd}y   1\n");
     }

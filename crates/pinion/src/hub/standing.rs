@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use pinion_proto::Message;
 use pinion_proto::hub::{HubInfoRequest, HubInfoResponse};
+use pinion_text::harmless_line;
 use serde_json::json;
 
 use super::caller::{self, Caller, Shape};
 use super::place;
 use super::seat::{Holder, Role, pid_file};
-use super::show::plain;
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::verb::{Line, Verb};
@@ -137,16 +137,16 @@ fn info(line: &Line) -> Result<ExitCode, Failure> {
     let started = jiff::Timestamp::from_millisecond(told.started_at_unix_ms).unwrap_or_default();
     let mut text = format!(
         "{} {} at {}\n  mode          {}\n  protocol      {}\n  started       {started}\n  token needed  {needs}\n",
-        plain(&told.name),
-        plain(&told.version),
+        harmless_line(&told.name),
+        harmless_line(&told.version),
         caller.url(),
-        plain(&told.mode),
-        plain(&told.protocol),
+        harmless_line(&told.mode),
+        harmless_line(&told.protocol),
     );
     if !told.scope.is_empty() {
-        text += &format!("  you are       {}\n", plain(&told.scope));
+        text += &format!("  you are       {}\n", harmless_line(&told.scope));
     }
-    let features: Vec<String> = told.features.iter().map(|it| plain(it)).collect();
+    let features: Vec<String> = told.features.iter().map(|it| harmless_line(it)).collect();
     text += &format!("  features      {}\n", features.join(", "));
     out(&text)
 }

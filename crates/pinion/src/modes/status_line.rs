@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 
 use pinion_agent::{Event, Listener};
 use pinion_message::Model;
-
-use crate::hub::show::harmless;
+use pinion_text::harmless;
 
 /// Moves to the start of the line and erases it.
 const ERASE: &str = "\r\x1b[2K";

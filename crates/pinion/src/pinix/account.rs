@@ -10,6 +10,7 @@ use pinion_access::Token;
 use pinion_access::client::{Credential, Credentials};
 use pinion_clip::registry::{Accounts, Address, Confirmation, DeviceCode, Login};
 use pinion_status::Code;
+use pinion_text::harmless_line;
 use tokio::time::Instant;
 
 use super::registry::{named_registry, registry_address};
@@ -17,7 +18,6 @@ use crate::commands::out;
 use crate::failure::Failure;
 use crate::hub::ask::{Answer, given_or_asked};
 use crate::hub::login::{at, keep, logout, nobody, whoami, with_token};
-use crate::hub::show::plain;
 use crate::hub::{caller, failed, place};
 use crate::verb::{Line, Verb};
 use pinion_cli::tables;
@@ -111,9 +111,12 @@ fn service(line: &Line) -> Result<Option<Address>, Failure> {
 /// Prints the page on which to confirm, and waits for the confirmation.
 async fn confirmed(accounts: &Accounts) -> Result<Login, Failure> {
     let device_code = accounts.device_code().await.map_err(failed)?;
-    eprintln!("Open this page to log in: {}", plain(&device_code.page));
+    eprintln!(
+        "Open this page to log in: {}",
+        harmless_line(&device_code.page)
+    );
     if !device_code.code.is_empty() {
-        eprintln!("It shows the code {}.", plain(&device_code.code));
+        eprintln!("It shows the code {}.", harmless_line(&device_code.code));
     }
     let DeviceCode {
         interval,

@@ -5,12 +5,12 @@ use std::process::ExitCode;
 
 use pinion_jsonl::{DEFAULT_LINE_LIMIT, Input, read_lines};
 use pinion_proto::hub::{InvokeRequest, InvokeResponse};
+use pinion_text::harmless;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::failure::Failure;
 use crate::hub::caller::Caller;
-use crate::hub::show::harmless;
 use crate::invoke::refusal;
 use crate::verb::{Line, Verb};
 use pinion_cli::tables;

@@ -8,11 +8,11 @@ use pinion_clip::install::Library;
 use pinion_clip::registry::{Address, PackageKind, Registry, Search};
 use pinion_clip::source::PackageName;
 use pinion_clip::{Programs, Token};
+use pinion_text::harmless_line;
 
 use super::account;
 use crate::commands::out;
 use crate::failure::Failure;
-use crate::hub::show::plain;
 use crate::hub::{caller, failed, place};
 use crate::verb::{Line, Verb};
 use pinion_cli::{Place, tables};
@@ -95,7 +95,8 @@ fn search(line: &Line) -> Result<ExitCode, Failure> {
     let registry = registry(line)?;
     let found = caller::wait(async { registry.search(&search).await.map_err(failed) })?;
     let rows = found.iter().map(|it| {
-        let cells = [&it.name, &it.version, &it.domain, &it.description].map(|it| plain(it));
+        let cells =
+            [&it.name, &it.version, &it.domain, &it.description].map(|it| harmless_line(it));
         cells.join("\t") + "\n"
     });
     out(&rows.collect::<String>())
@@ -109,7 +110,7 @@ fn tags(line: &Line) -> Result<ExitCode, Failure> {
             let registry = registry(line)?;
             let tags = caller::wait(async { registry.tags(&package).await.map_err(failed) })?;
             let rows = tags.iter().map(|(tag, version)| {
-                let cells = [tag, version].map(|it| plain(it));
+                let cells = [tag, version].map(|it| harmless_line(it));
                 cells.join("\t") + "\n"
             });
             out(&rows.collect::<String>())

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use pinion_cli::{Place, tables};
 use pinion_commands::{BUILT_INS, HelpLevel, HelpPage, Repository};
 use pinion_run_command::built_ins;
-use pinion_text::nearest;
+use pinion_text::{columns, nearest};
 
 use super::host::CommandHost;
 use super::verbs::failed;
@@ -101,10 +101,9 @@ fn list(program: Program, repository: &Repository, option: &str) -> Result<ExitC
 }
 
 fn table(pages: &[&HelpPage]) -> String {
-    let width = pages.iter().map(|page| page.slug.chars().count()).max();
-    let width = width.unwrap_or(0);
-    let row = |page: &&HelpPage| format!("  {:width$}  {}\n", page.slug, page.summary());
-    pages.iter().map(row).collect()
+    // The empty column indents the others.
+    let rows = pages.iter().map(|page| ["", &page.slug, page.summary()]);
+    columns(&rows.collect::<Vec<_>>())
 }
 
 fn unknown(repository: &Repository, words: &[String]) -> Failure {

@@ -11,7 +11,7 @@ use pinion_commands::{
 };
 use pinion_run_command::{End, Job, Mode, Options, RedirectedStderr, RunError, RunHost};
 use pinion_run_command::{built_ins, leading};
-use pinion_text::nearest;
+use pinion_text::{columns, nearest};
 use serde_json::json;
 
 use super::host::CommandHost;
@@ -244,18 +244,14 @@ fn list(line: &Line) -> Result<ExitCode, Failure> {
             "No commands. Put YAML files into ~/.pinocchio/prompts, or name directories under app.repositories in ~/.pinocchio/config.yaml."
         );
     }
-    let names: Vec<String> = listed.iter().map(|entry| entry.path.join(" ")).collect();
-    let width = names.iter().map(|name| name.chars().count()).max();
-    let width = width.unwrap_or(0);
-    let mut table = String::new();
-    for (name, entry) in names.iter().zip(&listed) {
+    let rows = listed.iter().map(|entry| {
         let mark = match entry.kind {
             EntryKind::Command => "",
             EntryKind::Alias => " (alias)",
         };
-        table.push_str(&format!("{name:width$}  {}{mark}\n", entry.short));
-    }
-    out(&table)
+        [entry.path.join(" "), format!("{}{mark}", entry.short)]
+    });
+    out(&columns(&rows.collect::<Vec<_>>()))
 }
 
 fn kind(kind: EntryKind) -> &'static str {

@@ -38,14 +38,14 @@ pub fn one_line(text: &str) -> String {
 }
 
 /// Reports whether a text may be shown unchanged.
-pub(crate) fn is_sanitised(text: &str) -> bool {
+pub fn is_sanitised(text: &str) -> bool {
     text.chars()
         .all(|c| matches!(treatment(c), Treatment::Keep))
 }
 
 /// Sanitises a text that arrives in pieces.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Sanitiser {
+pub struct Sanitiser {
     state: SequenceState,
     /// The sequence read so far, without its introducer.
     held: String,
