@@ -1,7 +1,8 @@
-//! The client side: finds the tokens for calls to hubs and registries.
+//! The client side: finds the addresses of hubs and registries, and the tokens for calls to them.
 //!
 //! Files are read only if no other user can read them, and a token is sent only to the hub or registry it belongs to.
 
+mod addresses;
 mod choice;
 mod credentials;
 
@@ -14,6 +15,7 @@ use serde_json::{Map, Value};
 use crate::disk::{self, Lock};
 use crate::{Scope, Token};
 
+pub use addresses::{HUB_VARIABLE, REGISTRY_VARIABLE, chosen_hub, chosen_registry};
 pub use choice::{CLI_VARIABLE, ChosenToken, DAEMON_VARIABLE, Source, TokenQuery};
 pub use credentials::{Credential, Credentials};
 

@@ -38,6 +38,7 @@ pub mod registry;
 mod secret;
 mod shared;
 pub mod source;
+pub mod starter;
 pub mod version;
 pub mod watch;
 pub mod web;

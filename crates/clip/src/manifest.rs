@@ -3,7 +3,9 @@
 //! Clips and package files write manifests in several forms, which are converted to one here. Schemas in a manifest
 //! serve people, forms and models; the hub also checks the inputs of calls against them ([`Manifest::check_input`]).
 
+mod arguments;
 mod check;
+mod fields;
 mod forms;
 mod schema;
 
@@ -12,7 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use arguments::{Arguments, CommandInput};
 pub use check::InputChecks;
+pub use fields::{InputField, input_fields};
 
 /// A manifest in the form that is stored; see [`Manifest::normalise`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -32,7 +32,7 @@ use crate::{ClipError, Code};
 use client::Client;
 use documents::PackageDocument;
 
-pub use account::{Accounts, Confirmation, DeviceCode, Login};
+pub use account::{Accounts, DeviceCode, Login};
 pub use address::Address;
 pub use documents::{Found, PackageKind, Release};
 pub use publish::Publication;

@@ -10,12 +10,16 @@
 //!
 //! A version may be a tag like `latest`. The module [`crate::install`] resolves it to an exact version.
 
+mod typed;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::registry::Address;
 use crate::{ClipError, Code};
+
+pub use typed::TypedSource;
 
 /// The source of a clip. `Display` writes the normalised form, which is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]

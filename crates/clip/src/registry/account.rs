@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use pinion_http::Url;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::client::Client;
 use super::{Address, address};
@@ -49,14 +50,14 @@ pub struct DeviceCode {
     /// The code to type there if the page does not show it.
     pub code: String,
     /// Time between two polls for the confirmation.
-    pub interval: Duration,
+    interval: Duration,
     /// Time for which the code can be confirmed.
-    pub expires_in: Duration,
+    expires_in: Duration,
 }
 
 /// The state of a device code.
 #[derive(Debug)]
-pub enum Confirmation {
+enum Confirmation {
     /// The user has not confirmed it yet.
     Pending,
     /// The user has confirmed it.
@@ -136,8 +137,28 @@ impl Accounts {
         })
     }
 
+    /// Polls until the user has confirmed a device code; `None` if it expires first. A service that is not available for
+    /// a while is polled again.
+    pub async fn wait_for_confirmation(
+        &self,
+        device_code: &DeviceCode,
+    ) -> Result<Option<Login>, ClipError> {
+        let end = Instant::now() + device_code.expires_in;
+        while Instant::now() + device_code.interval <= end {
+            tokio::time::sleep(device_code.interval).await;
+            match self.confirmation(device_code).await {
+                Ok(Confirmation::Pending) => {}
+                Ok(Confirmation::Confirmed(login)) => return Ok(Some(login)),
+                Ok(Confirmation::Expired) => break,
+                Err(error) if error.code == Code::Unavailable => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
     /// Polls the state of a device code.
-    pub async fn confirmation(&self, device_code: &DeviceCode) -> Result<Confirmation, ClipError> {
+    async fn confirmation(&self, device_code: &DeviceCode) -> Result<Confirmation, ClipError> {
         let asked = json!({"device_code": device_code.secret});
         let reply = self.ask(&["auth", "device", "poll"], &asked).await?;
         match text(&reply, "status") {
