@@ -166,7 +166,7 @@ impl Hub {
         &self.limits
     }
 
-    pub(crate) fn write_log(&self, level: Level, message: &str) {
+    pub fn write_log(&self, level: Level, message: &str) {
         self.log.push(level, Origin::System, message);
     }
 
@@ -176,6 +176,13 @@ impl Hub {
         self.table.insert(routes, Conflict::Refuse)?;
         let _ = self.runtime.set(runtime);
         Ok(())
+    }
+
+    /// Adds a part of this program that the hub also runs without: a failure is written to the log.
+    pub fn add_optional_builtin(&self, alias: &str, endpoint: Result<Arc<dyn Endpoint>, Failure>) {
+        if let Err(failure) = endpoint.and_then(|endpoint| self.add_builtin(alias, endpoint)) {
+            self.write_log(Level::Error, &format!("there is no {alias}: {failure}"));
+        }
     }
 
     /// Adds a part of this program under an alias.

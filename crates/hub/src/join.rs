@@ -7,6 +7,7 @@
 mod calls;
 mod link;
 mod logs;
+mod name;
 mod offer;
 mod remote;
 mod runtime;
@@ -25,6 +26,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+pub use name::{host_name, provider_name, stable_port};
 pub use offer::{Offer, OfferedClips};
 pub use remote::RemoteHub;
 
@@ -135,6 +137,13 @@ impl Joined {
     /// Returns a receiver of state changes.
     pub fn watch(&self) -> watch::Receiver<JoinState> {
         self.state.clone()
+    }
+
+    /// Waits until the clips are offered.
+    pub async fn until_joined(&self) {
+        let mut state = self.state.clone();
+        // The sender outlives this value; if it is gone, there is nothing to wait for.
+        let _ = state.wait_for(|state| *state == JoinState::Joined).await;
     }
 
     /// Withdraws the clips and closes the streams in order.
@@ -329,36 +338,6 @@ fn broken(failure: Failure) -> StreamEnd {
 /// Returns the path of a method.
 fn method(name: &str) -> String {
     format!("pinix.v2.HubService/{name}")
-}
-
-/// Returns the provider name of a runtime: `pinixd-<host>-<port>`, with the host in lower case and a dash for every run
-/// of characters that are neither ASCII letters nor digits.
-pub fn provider_name(host: &str, port: u16) -> String {
-    let mut name = String::from("pinixd-");
-    for letter in host.trim().chars().flat_map(char::to_lowercase) {
-        match letter {
-            'a'..='z' | '0'..='9' => name.push(letter),
-            _ if name.ends_with('-') => {}
-            _ => name.push('-'),
-        }
-    }
-    let end = name.trim_end_matches('-').len();
-    name.truncate(end);
-    format!("{name}-{port}")
-}
-
-/// Returns the name of this machine, or `localhost` if it is not known.
-pub fn host_name() -> String {
-    let files = ["/proc/sys/kernel/hostname", "/etc/hostname"];
-    let read = files
-        .iter()
-        .find_map(|file| std::fs::read_to_string(file).ok());
-    let name = read.unwrap_or_default().trim().to_owned();
-    if name.is_empty() {
-        "localhost".into()
-    } else {
-        name
-    }
 }
 
 /// Opens the clips installed in `root` for a program that joins a hub and is not a hub itself. The clips call others
