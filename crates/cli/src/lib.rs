@@ -2,7 +2,7 @@
 //! flag tables of the pages are made.
 //!
 //! [`tables`] holds the tables, [`Line`] parses arguments against one of them, and [`help`], [`complete`],
-//! [`manual`] and [`markdown`] render them. Nothing here runs a command.
+//! [`manual`] and [`markdown`] render them. [`pinix`] translates the command lines of `pinix`. Nothing here runs a command.
 
 pub mod complete;
 mod error;
@@ -11,6 +11,7 @@ mod lexer;
 mod line;
 pub mod manual;
 pub mod markdown;
+pub mod pinix;
 mod place;
 mod table;
 pub mod tables;
