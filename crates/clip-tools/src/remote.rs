@@ -5,16 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::stream;
+use futures_util::StreamExt;
 use pinion_clip::CallError;
-use pinion_clip::manifest::Command;
-use pinion_connect::{Client, ClientOptions, Receiver};
 use pinion_hub::Answers;
+use pinion_hub_client::{ClientSettings, HubClient, HubTarget, commands};
 use pinion_proto::Text;
-use pinion_proto::hub::{
-    CommandInfo, GetManifestRequest, GetManifestResponse, InvokeRequest, InvokeResponse,
-    ListClipsRequest, ListClipsResponse,
-};
+use pinion_proto::hub::InvokeRequest;
 use pinion_status::{Code, Failure};
 use pinion_tools::Tool;
 
@@ -25,37 +21,31 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// The alias of the agent clip, which becomes a tool only if the user names it.
 const AGENT: &str = "agent";
 
-/// The address of a hub, and the token for it.
+/// A hub to call.
 #[derive(Debug)]
 pub struct HubAddress {
-    pub url: String,
-    pub token: Option<String>,
+    pub target: HubTarget,
     /// The variable or file that contained the token, for messages.
-    pub token_source: String,
+    pub token_source: Option<String>,
 }
 
 /// Returns the commands of the clips of a hub as tools: those of the `named` clips, or of all but the agent.
 ///
 /// The failure is a message for the user. More than `MAX_CLIP_TOOLS` commands are one.
 pub async fn of_hub(
-    hub: &HubAddress,
+    hub: HubAddress,
     named: Option<&[String]>,
 ) -> Result<Vec<Arc<dyn Tool>>, String> {
-    let options = ClientOptions {
-        token: hub.token.clone(),
-        ..ClientOptions::default()
-    };
-    let client = Client::new(&hub.url, options)
-        .map_err(|failure| format!("--hub {}: {failure}", hub.url))?;
-    let remote = RemoteClips {
-        client,
-        url: hub.url.as_str().into(),
-    };
+    let url = hub.target.url.clone();
+    let client = HubClient::new(hub.target, ClientSettings::default())
+        .map_err(|failure| format!("--hub {url}: {failure}"))?;
+    let remote = RemoteClips(client);
     let offers = match named {
         Some(names) => remote.named(names).await,
         None => remote.all().await,
     };
-    let offers = offers.map_err(|failure| advice(failure, hub))?;
+    let offers =
+        offers.map_err(|failure| advice(failure, &remote.0, hub.token_source.as_deref()))?;
     let count: usize = offers.iter().map(ClipOffer::tools).sum();
     if count > MAX_CLIP_TOOLS {
         return Err(format!(
@@ -67,42 +57,35 @@ pub async fn of_hub(
 }
 
 /// Returns a message with the failure of the hub and a way to fix it.
-fn advice(failure: Failure, hub: &HubAddress) -> String {
-    let url = &hub.url;
+fn advice(failure: Failure, client: &HubClient, token_source: Option<&str>) -> String {
+    let url = client.url();
     match failure.code {
         Code::Unavailable | Code::DeadlineExceeded => format!(
             "no hub answers at {url} ({failure}). Start one with `pinion hub serve`, or name another with --hub URL."
         ),
-        Code::Unauthenticated if hub.token.is_none() => format!(
+        Code::Unauthenticated if client.token().is_none() => format!(
             "the hub at {url} wants a token, and there is none. Set PINIX_TOKEN, or use the hub of this machine."
         ),
         Code::Unauthenticated => format!(
             "the hub at {url} does not take the token from {}: {failure}. Set PINIX_TOKEN to one it knows.",
-            hub.token_source
+            token_source.unwrap_or("the command line")
         ),
         _ => format!("the hub at {url}: {failure}"),
     }
 }
 
-/// A hub over the wire.
-struct RemoteClips {
-    client: Client,
-    url: Arc<str>,
-}
+/// The clips of a hub over the wire.
+struct RemoteClips(HubClient);
 
 impl RemoteClips {
-    async fn list(&self) -> Result<ListClipsResponse, Failure> {
-        let request = ListClipsRequest::default();
-        let method = "pinix.v2.HubService/ListClips";
-        self.client
-            .unary(method, &request, Some(REQUEST_TIMEOUT))
-            .await
+    /// Returns the client for requests for the list of clips or for a manifest.
+    fn lookup(&self) -> HubClient {
+        self.0.with_timeout(Some(REQUEST_TIMEOUT))
     }
 
     /// Returns all visible clips except the agent.
     async fn all(&self) -> Result<Vec<ClipOffer>, Failure> {
-        let listed = self.list().await?;
-        let clips = listed.clips.into_iter();
+        let clips = self.lookup().clips().await?.into_iter();
         let clips = clips.filter(|clip| &*clip.name != AGENT);
         let offers = clips.map(|clip| ClipOffer {
             alias: clip.name.to_string(),
@@ -116,21 +99,12 @@ impl RemoteClips {
         let mut offers: Vec<ClipOffer> = Vec::new();
         let mut seen = HashSet::new();
         for name in names {
-            let request = GetManifestRequest {
-                clip_name: Text::new(name),
-            };
-            let method = "pinix.v2.HubService/GetClipManifest";
-            let answer = self
-                .client
-                .unary(method, &request, Some(REQUEST_TIMEOUT))
-                .await;
-            let answer: GetManifestResponse = match answer {
+            let manifest = match self.lookup().clip_manifest(name).await {
                 Err(failure) if failure.code == Code::NotFound => {
                     return Err(self.missing(name, failure).await);
                 }
-                answer => answer?,
+                manifest => manifest?,
             };
-            let manifest = answer.manifest.unwrap_or_default();
             if seen.insert(manifest.name.to_string()) {
                 offers.push(ClipOffer {
                     alias: manifest.name.to_string(),
@@ -143,10 +117,10 @@ impl RemoteClips {
 
     /// Returns a failure that names the missing clip and lists the existing ones.
     async fn missing(&self, name: &str, failure: Failure) -> Failure {
-        let Ok(listed) = self.list().await else {
+        let Ok(clips) = self.lookup().clips().await else {
             return failure;
         };
-        let names: Vec<String> = listed.clips.iter().map(|it| it.name.to_string()).collect();
+        let names: Vec<String> = clips.iter().map(|it| it.name.to_string()).collect();
         let there = match names.len() {
             0 => "It has none".to_owned(),
             1..=20 => format!("It has {}", names.join(", ")),
@@ -157,68 +131,26 @@ impl RemoteClips {
     }
 }
 
-fn commands(listed: &[CommandInfo]) -> Vec<Command> {
-    let command = |info: &CommandInfo| Command {
-        name: info.name.to_string(),
-        description: info.description.to_string(),
-        input: info.input.to_string(),
-        output: info.output.to_string(),
-    };
-    listed.iter().map(command).collect()
-}
-
 impl ClipCaller for RemoteClips {
     fn call(&self, clip: &str, command: &str, input: Bytes) -> Answers {
-        let request = InvokeRequest {
+        let answers = self.0.invoke(InvokeRequest {
             clip_name: Text::new(clip),
             command: Text::new(command),
             input,
             ..InvokeRequest::default()
-        };
-        let state = State::Asking(self.client.clone(), request);
-        let url = Arc::clone(&self.url);
-        Box::pin(stream::unfold(Some((state, url)), |state| async {
-            let (state, url) = state?;
-            let mut receiver = match state {
-                State::Answering(receiver) => receiver,
-                State::Asking(client, request) => {
-                    let method = "pinix.v2.HubService/Invoke";
-                    match client.server_stream(method, &request, None).await {
-                        Ok(receiver) => receiver,
-                        Err(failure) => return Some((Err(lost(failure, &url)), None)),
-                    }
-                }
-            };
-            let next: Result<Option<InvokeResponse>, Failure> = receiver.next().await;
-            match next {
-                Err(failure) => Some((Err(lost(failure, &url)), None)),
-                Ok(None) => None,
-                Ok(Some(InvokeResponse {
-                    error: Some(error), ..
-                })) => {
-                    let code = Code::parse(&error.code);
-                    let failure = Failure::new(code, error.message.to_string());
-                    Some((Err(CallError::Answered(failure)), None))
-                }
-                Ok(Some(answer)) => {
-                    Some((Ok(answer.output), Some((State::Answering(receiver), url))))
-                }
-            }
-        }))
+        });
+        let url: Arc<str> = self.0.url().into();
+        Box::pin(answers.map(move |output| output.map_err(|error| with_url(error, &url))))
     }
 }
 
-enum State {
-    Asking(Client, InvokeRequest),
-    Answering(Receiver<InvokeResponse>),
-}
-
-fn lost(failure: Failure, url: &str) -> CallError {
-    CallError::Unanswered(match failure.code {
-        Code::Unavailable => {
+/// Adds the URL of the hub to the failure of a call that did not reach it.
+fn with_url(error: CallError, url: &str) -> CallError {
+    match error {
+        CallError::Unanswered(failure) if failure.code == Code::Unavailable => {
             let message = format!("{failure} (hub {url})");
-            Failure::new(failure.code, message)
+            CallError::Unanswered(Failure::new(failure.code, message))
         }
-        _ => failure,
-    })
+        error => error,
+    }
 }

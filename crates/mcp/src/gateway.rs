@@ -3,6 +3,7 @@
 mod call;
 mod changes;
 pub(crate) mod clips;
+pub(crate) mod remote_hub;
 mod tools;
 
 use std::sync::{Arc, Mutex, PoisonError};

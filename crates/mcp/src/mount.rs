@@ -1,6 +1,7 @@
 //! MCP servers as clips. A server is started or connected when its tools are first needed, and each of its tools is a
 //! command.
 
+mod clips;
 mod connection;
 mod content;
 mod file;
@@ -26,6 +27,7 @@ use serde_json::value::RawValue;
 use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 use tokio::time::Instant;
 
+pub use clips::Mounts;
 use connection::{Connection, RequestError};
 pub use file::read_mounts;
 use status::MountStatus;

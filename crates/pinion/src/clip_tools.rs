@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use pinion_access::client::{CLI_VARIABLE, Source, TokenQuery};
 use pinion_clip_tools::HubAddress;
+use pinion_hub_client::HubTarget;
 use pinion_tools::Tool;
 
 use crate::failure::Failure;
-use crate::hub::seat::{Holder, pid_file};
-use crate::hub::{caller, failed, place};
+use crate::hub::{environment, failed, root_dir_named};
 
 /// The flags for clips.
 #[derive(Debug, Default, Clone)]
@@ -28,34 +27,13 @@ impl ClipFlags {
 
 /// Returns the commands of the clips that the flags name, as tools.
 pub(crate) async fn of_hub(flags: &ClipFlags) -> Result<Vec<Arc<dyn Tool>>, Failure> {
-    let hub = locate(flags.hub.as_deref())?;
-    let tools = pinion_clip_tools::of_hub(&hub, flags.clips.as_deref()).await;
+    let root = root_dir_named(None)?;
+    let target = HubTarget::choose(&root, flags.hub.as_deref(), None, environment);
+    let target = target.map_err(failed)?;
+    let hub = HubAddress {
+        token_source: target.token_source(&root),
+        target,
+    };
+    let tools = pinion_clip_tools::of_hub(hub, flags.clips.as_deref()).await;
     tools.map_err(|message| Failure::failed(format!("Error: {message}")))
-}
-
-/// Returns the hub at `named`, or the hub that commands call.
-fn locate(named: Option<&str>) -> Result<HubAddress, Failure> {
-    let root = place::named_or_usual(None)?;
-    let holder = Holder::at(&pid_file(&root));
-    let url = caller::address(named, &root, holder.as_ref())?;
-    let wanted = TokenQuery {
-        root: &root,
-        flag: None,
-        variable: CLI_VARIABLE,
-        hub: &url,
-        local_hub: holder.as_ref().map(|holder| holder.url.as_str()),
-    };
-    let chosen = wanted.choose(|name| std::env::var(name).ok());
-    let chosen = chosen.map_err(failed)?;
-    let token_source = match chosen.as_ref().map(|chosen| chosen.source) {
-        Some(Source::Variable(name)) => name.to_owned(),
-        Some(Source::LocalFile) => root.join("local.token").display().to_string(),
-        Some(Source::ClientFile) => root.join("client.json").display().to_string(),
-        Some(Source::Flag) | None => "nowhere".to_owned(),
-    };
-    Ok(HubAddress {
-        url,
-        token: chosen.map(|chosen| chosen.token.reveal().to_owned()),
-        token_source,
-    })
 }

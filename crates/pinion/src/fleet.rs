@@ -15,6 +15,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
+use pinion_access::client::HUB_VARIABLE;
 use pinion_config::Dirs;
 use pinion_fleet::{Observer, Plan, Report, RunDir, RunOptions, Sharing, Stop, StopReason};
 use pinion_jsonl::{Coalesce, Queue, Writer, stdio};
@@ -31,7 +32,6 @@ use self::event_writer::EventWriter;
 use self::host::ProgramHost;
 use crate::commands::out;
 use crate::failure::Failure;
-use crate::hub::caller::ADDRESS_VARIABLE;
 use crate::modes::last_words;
 use crate::signals::Ending;
 use crate::{descriptors, reader, runtime};
@@ -110,7 +110,7 @@ fn shares(sharing: Sharing) -> bool {
     match sharing {
         Sharing::Always => true,
         Sharing::Never => false,
-        Sharing::UnderHub => std::env::var_os(ADDRESS_VARIABLE).is_some_and(|url| !url.is_empty()),
+        Sharing::UnderHub => std::env::var_os(HUB_VARIABLE).is_some_and(|url| !url.is_empty()),
     }
 }
 

@@ -3,19 +3,17 @@
 mod agent_sessions;
 pub(crate) mod ask;
 pub(crate) mod caller;
-mod import;
 mod join;
 pub(crate) mod login;
-mod mounts;
-pub(crate) mod place;
-pub(crate) mod seat;
 mod serve;
 pub(crate) mod show;
-mod standing;
+mod status;
 mod tokens;
 
-use std::process::ExitCode;
+use std::path::PathBuf;
 use std::time::Duration;
+
+use pinion_config::Dirs;
 
 use crate::failure::Failure;
 use crate::verb::{Entry, Group, Line};
@@ -27,9 +25,9 @@ pub(crate) const GROUP: Group = Group {
     command: &tables::hub::HUB,
     entries: &[
         Entry::One(&serve::VERB),
-        Entry::One(&standing::STATUS),
-        Entry::One(&standing::STOP),
-        Entry::One(&standing::INFO),
+        Entry::One(&status::STATUS),
+        Entry::One(&status::STOP),
+        Entry::One(&status::INFO),
         Entry::One(&join::VERB),
         Entry::Several(&tokens::GROUP),
         Entry::One(&login::LOGIN),
@@ -38,14 +36,32 @@ pub(crate) const GROUP: Group = Group {
     ],
 };
 
-/// Runs the command after `hub`.
-pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, Failure> {
-    GROUP.run(arguments)
-}
-
 /// Converts a failure of the hub's crates to one of the program.
 pub(crate) fn failed(failure: pinion_connect::Failure) -> Failure {
     Failure::failed(format!("Error: {}", failure.message))
+}
+
+/// Returns the absolute path of the hub's directory: `--root`, else the environment's, else the default one.
+pub(crate) fn root_dir(line: &Line) -> Result<PathBuf, Failure> {
+    root_dir_named(line.value("--root"))
+}
+
+/// Returns the absolute path of the hub's directory: `named`, else the environment's, else the default one.
+pub(crate) fn root_dir_named(named: Option<&str>) -> Result<PathBuf, Failure> {
+    Ok(pinion_hub::root_dir(named, || Ok(Dirs::from_env()?.home))?)
+}
+
+/// Returns the path of the pid file: `--pid`, else the one in the hub's directory.
+pub(crate) fn pid_file(line: &Line) -> Result<PathBuf, Failure> {
+    Ok(match line.value("--pid") {
+        Some(path) => PathBuf::from(path),
+        None => pinion_hub::pid_file(&root_dir(line)?),
+    })
+}
+
+/// Returns the value of an environment variable.
+pub(crate) fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }
 
 /// Parses a duration: `30s`, `5m`, `500ms`, or seconds as a number.

@@ -1,61 +1,50 @@
 //! `pinion invoke`: one call of a clip's command.
 
-pub(crate) mod arguments;
-
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use bytes::Bytes;
-use pinion_connect::{Code, Failure as Refusal};
+use pinion_clip::manifest::{Arguments, CommandInput};
 use pinion_filter::{Filter, Flow, Form, Layout, Problem, Texts};
-use pinion_proto::hub::{HubError, InvokeRequest, InvokeResponse};
-use pinion_text::harmless;
+use pinion_hub_client::{commands, hub_error};
+use pinion_proto::hub::{InvokeRequest, InvokeResponse};
 
-use self::arguments::{Input, Words};
 use crate::clip::manifest;
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::hub::caller::{self, Caller};
 use crate::verb::{Line, Verb};
 use pinion_cli::tables;
+use pinion_text::harmless;
 
 pub(crate) const VERB: Verb = Verb::new("pinion", &tables::clip::INVOKE, run);
 
-/// Runs `invoke` with these arguments.
-pub(crate) fn run_words(arguments: &[String]) -> Result<ExitCode, Failure> {
-    VERB.run(arguments)
-}
-
-/// Runs `invoke` with text that becomes the member `stdin`.
-pub(crate) fn run_with(arguments: &[String], piped: Option<String>) -> Result<ExitCode, Failure> {
-    VERB.run_with(arguments, piped)
-}
-
-/// Reports whether `word` asks for help.
-fn is_help(word: &str) -> bool {
-    matches!(word, "--help" | "-h")
-}
-
 fn run(line: &Line) -> Result<ExitCode, Failure> {
     let [alias] = line.exactly()?;
-    let mut words = Words::read(&line.raw).map_err(|problem| line.wrong(&problem))?;
+    let arguments = Arguments::read(&line.raw);
+    let mut arguments = arguments.map_err(|failure| line.wrong(&failure.message))?;
     if let Some(text) = &line.piped {
-        words.take_text(text.clone());
+        arguments.take_text(text.clone());
     }
     let caller = Caller::of(line)?;
-    if words.command.is_none() || words.wants_help {
-        return describe(line, &caller, alias, &words);
+    if arguments.command.is_none() || arguments.wants_help {
+        return describe(line, &caller, alias, &arguments);
     }
-    call(line, &caller, alias, words)
+    call(line, &caller, alias, arguments)
 }
 
 /// Prints the description of a clip or of one of its commands.
-fn describe(line: &Line, caller: &Caller, alias: &str, words: &Words) -> Result<ExitCode, Failure> {
-    if !words.wants_help {
-        return Err(line.wrong(&format!("say which command of {alias}")));
+fn describe(
+    line: &Line,
+    caller: &Caller,
+    alias: &str,
+    arguments: &Arguments,
+) -> Result<ExitCode, Failure> {
+    if !arguments.wants_help {
+        return Err(line.wrong(&format!("name a command of {alias}")));
     }
-    let mut manifest = caller::wait(manifest(caller, alias))?;
-    if let Some(command) = &words.command {
+    let mut manifest = manifest(caller, alias)?;
+    if let Some(command) = &arguments.command {
         let names = manifest.commands.iter().map(|it| &*it.name);
         let meant = pinion_text::nearest(command, names).map(str::to_owned);
         let lists_any = !manifest.commands.is_empty();
@@ -71,28 +60,34 @@ fn describe(line: &Line, caller: &Caller, alias: &str, words: &Words) -> Result<
     out(&crate::clip::described(&manifest))
 }
 
-fn call(line: &Line, caller: &Caller, alias: &str, words: Words) -> Result<ExitCode, Failure> {
-    let stream = line.has("--stream") || words.stream;
+fn call(
+    line: &Line,
+    caller: &Caller,
+    alias: &str,
+    arguments: Arguments,
+) -> Result<ExitCode, Failure> {
+    let stream = line.has("--stream") || arguments.stream;
     let mut printer = Printer {
-        json: line.has("--json") || words.json,
+        json: line.has("--json") || arguments.json,
         filter: None,
     };
     // Compiled before the call, which may have effects that cannot be undone.
-    if let Some(code) = words.filter.as_deref().or(line.value("--jq")) {
-        let ourselves = std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into());
-        let filter = Filter::compile_confined(&ourselves, code, printer.form());
+    if let Some(code) = arguments.filter.as_deref().or(line.value("--jq")) {
+        let program = std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into());
+        let filter = Filter::compile_confined(&program, code, printer.form());
         let wrong = |problem| line.wrong(&format!("--jq is not a filter: {problem}"));
         printer.filter = Some(filter.map_err(wrong)?);
     }
     caller::wait(async {
-        let Input { command, input } = match words.needs_manifest() {
-            true => {
-                let manifest = manifest(caller, alias).await?;
-                words.input(&manifest.commands)
-            }
-            false => words.input(&[]),
-        }
-        .map_err(|problem| line.wrong(&problem))?;
+        let commands = if arguments.needs_manifest() {
+            let manifest = caller.client().clip_manifest(alias);
+            commands(&caller.explained(manifest).await?.commands)
+        } else {
+            Vec::new()
+        };
+        let input = arguments.input(&commands, std::io::stdin().lock());
+        let CommandInput { command, input } =
+            input.map_err(|failure| line.wrong(&failure.message))?;
         let request = InvokeRequest {
             clip_name: alias.to_owned().into(),
             command: command.into(),
@@ -130,9 +125,10 @@ impl Printer {
     fn form(&self) -> Form {
         let is_terminal = std::io::stdout().is_terminal();
         Form {
-            layout: match is_terminal {
-                true => Layout::Indented,
-                false => Layout::Compact,
+            layout: if is_terminal {
+                Layout::Indented
+            } else {
+                Layout::Compact
             },
             texts: match (self.json, is_terminal) {
                 (true, _) => Texts::Quoted,
@@ -149,7 +145,7 @@ impl Printer {
         answer: InvokeResponse,
     ) -> Result<Option<ExitCode>, Failure> {
         if let Some(error) = &answer.error {
-            return Err(caller.explain(refusal(error)));
+            return Err(caller.explain(hub_error(error)));
         }
         let Some(filter) = &self.filter else {
             let mut text = shown(&answer.output, self.json);
@@ -172,12 +168,6 @@ fn unwritten(error: std::io::Error) -> Failure {
         std::io::ErrorKind::BrokenPipe => Failure::quiet(),
         _ => error.into(),
     }
-}
-
-/// Converts a clip's error to a refusal.
-pub(crate) fn refusal(error: &HubError) -> Refusal {
-    let code = Code::all().find(|known| *error.code == *known.as_str());
-    Refusal::new(code.unwrap_or(Code::Unknown), error.message.to_string())
 }
 
 /// Formats an output: texts without quotes, unless JSON is requested.

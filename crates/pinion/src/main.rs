@@ -37,7 +37,7 @@ use crate::program::Program;
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os();
     let name = arguments.next();
-    let link = pinix::Link::from_name(name.as_deref());
+    let link = pinion_cli::pinix::Link::from_name(name.as_deref());
     let program = Program::from_name(name);
     let arguments: Vec<String> = arguments
         .map(|argument| argument.to_string_lossy().into_owned())

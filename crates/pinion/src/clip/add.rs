@@ -2,20 +2,23 @@
 
 use std::process::ExitCode;
 
+use pinion_access::client::chosen_registry;
+use pinion_clip::source::TypedSource;
 use pinion_clip::watch::Watch;
+use pinion_config::Dirs;
+use pinion_hub_client::is_from_registry;
 use pinion_proto::Message;
-use pinion_proto::hub::{
-    AddClipRequest, AddClipResponse, ClipInfo, RemoveClipRequest, RemoveClipResponse,
-};
-use pinion_text::harmless_line;
+use pinion_proto::hub::{AddClipRequest, ClipInfo, RemoveClipRequest, RemoveClipResponse};
+use pinion_status::Code;
 use serde_json::json;
 
-use super::{list, source};
-use crate::commands::out;
+use super::list;
 use crate::failure::Failure;
-use crate::hub::caller::{self, Caller, Shape};
+use crate::hub::caller::{self, Caller, print};
+use crate::hub::{environment, failed, root_dir};
 use crate::verb::{Line, Verb};
 use pinion_cli::tables;
+use pinion_text::harmless_line;
 
 pub(super) const ADD: Verb = Verb::new("pinion clip", &tables::clip::ADD, add);
 
@@ -23,9 +26,24 @@ pub(super) const REMOVE: Verb = Verb::new("pinion clip", &tables::clip::REMOVE, 
 
 pub(super) const UPDATE: Verb = Verb::new("pinion clip", &tables::clip::UPDATE, update);
 
-async fn install(caller: &Caller, request: &AddClipRequest) -> Result<ClipInfo, Failure> {
-    let added: AddClipResponse = caller.ask("AddClip", request).await?;
-    Ok(added.clip.unwrap_or_default())
+/// Returns the source in the hub's form.
+fn source(line: &Line, text: &str) -> Result<String, Failure> {
+    let registry = if text.starts_with('@') {
+        let root = root_dir(line)?;
+        chosen_registry(&root, line.value("--registry"), environment).map_err(failed)?
+    } else {
+        None
+    };
+    let typed = TypedSource {
+        text,
+        path: line.value("--path"),
+        registry: registry.as_deref(),
+        home: &Dirs::from_env()?.home,
+    };
+    typed.resolve().map_err(|failure| match failure.code {
+        Code::InvalidArgument => line.wrong(&failure.message),
+        _ => failed(failure),
+    })
 }
 
 fn text(line: &Line, flag: &str) -> pinion_proto::Text {
@@ -35,7 +53,7 @@ fn text(line: &Line, flag: &str) -> pinion_proto::Text {
 fn add(line: &Line) -> Result<ExitCode, Failure> {
     let [typed] = line.exactly()?;
     let request = AddClipRequest {
-        source: source::resolve(line, typed)?.into(),
+        source: source(line, typed)?.into(),
         provider: text(line, "--provider"),
         clip_token: text(line, "--token"),
         requested_alias: text(line, "--alias"),
@@ -49,24 +67,33 @@ fn add(line: &Line) -> Result<ExitCode, Failure> {
     let caller = Caller::of(line)?;
     caller::wait(async {
         let watch = watched.map(Watch::new);
-        let clip = install(&caller, &request).await?;
+        let clip = caller.explained(caller.client().add_clip(&request)).await?;
         added(line, &clip)?;
         match watch {
-            Some(watch) => keep_adding(line, &caller, request, clip, watch).await,
+            Some(watch) => add_on_changes(line, &caller, request, clip, watch).await,
             None => Ok(ExitCode::SUCCESS),
         }
     })
 }
 
 fn added(line: &Line, clip: &ClipInfo) -> Result<ExitCode, Failure> {
-    match Shape::of(line) {
-        Shape::Json => out(&format!("{}\n", clip.to_json())),
-        Shape::Table => out(&format!("Added {}.\n", told(clip))),
-    }
+    let text = || {
+        let package = format!(
+            "{} {}",
+            harmless_line(&clip.package),
+            harmless_line(&clip.version)
+        );
+        let mut text = format!("Added {} ({})", harmless_line(&clip.name), package.trim());
+        if !clip.commands.is_empty() {
+            text += &format!(": {}", harmless_line(&list::commands(clip)));
+        }
+        text + ".\n"
+    };
+    print(line, || clip.to_json(), text)
 }
 
 /// Installs a clip again whenever its directory changes. Prints failures; the installed version then stays.
-async fn keep_adding(
+async fn add_on_changes(
     line: &Line,
     caller: &Caller,
     mut request: AddClipRequest,
@@ -76,7 +103,7 @@ async fn keep_adding(
     request.requested_alias = clip.name;
     loop {
         watch.changed().await;
-        match install(caller, &request).await {
+        match caller.explained(caller.client().add_clip(&request)).await {
             Ok(clip) => added(line, &clip)?,
             Err(failure) => {
                 eprintln!("Error: {failure}");
@@ -86,63 +113,50 @@ async fn keep_adding(
     }
 }
 
-fn told(clip: &ClipInfo) -> String {
-    let what = format!(
-        "{} {}",
-        harmless_line(&clip.package),
-        harmless_line(&clip.version)
-    );
-    match clip.commands.is_empty() {
-        true => format!("{} ({})", harmless_line(&clip.name), what.trim()),
-        false => {
-            let commands = harmless_line(&list::commands(clip));
-            format!(
-                "{} ({}): {commands}",
-                harmless_line(&clip.name),
-                what.trim()
-            )
-        }
-    }
-}
-
 fn remove(line: &Line) -> Result<ExitCode, Failure> {
     let [alias] = line.exactly()?;
     let request = RemoveClipRequest {
         clip_name: alias.to_owned().into(),
         purge: line.has("--purge"),
     };
-    let caller = Caller::of(line)?;
-    let removed: RemoveClipResponse =
-        caller::wait(async { caller.ask("RemoveClip", &request).await })?;
-    match (Shape::of(line), request.purge) {
-        (Shape::Json, _) => out(&format!(
-            "{}\n",
-            json!({"removed": removed.clip_name.as_str()})
-        )),
-        (Shape::Table, true) => out(&format!("Removed {alias} and its data.\n")),
-        (Shape::Table, false) => out(&format!("Removed {alias}; its data is kept.\n")),
-    }
+    let removed: RemoveClipResponse = caller::ask(line, "RemoveClip", &request)?;
+    let data = if request.purge {
+        " and its data"
+    } else {
+        "; its data stays"
+    };
+    print(
+        line,
+        || json!({"removed": removed.clip_name.as_str()}).to_string(),
+        || format!("Removed {alias}{data}.\n"),
+    )
 }
 
 fn update(line: &Line) -> Result<ExitCode, Failure> {
     let wanted: Option<&str> = match (line.words.as_slice(), line.has("--all")) {
         ([alias], false) => Some(alias),
         ([], true) => None,
-        _ => return Err(line.wrong("say which clip, or --all")),
+        _ => return Err(line.wrong("name a clip, or use --all")),
     };
     if wanted.is_none() && line.has("--version") {
         return Err(line.wrong("--version is for one clip"));
     }
     let caller = Caller::of(line)?;
+    let client = caller.client();
     let mut failures = 0;
     let updated = caller::wait(async {
         let mut updated = Vec::new();
-        for clip in list::clips(&caller).await? {
-            let is_wanted = wanted.is_none_or(|alias| clip.name == *alias);
-            if !is_wanted || (wanted.is_none() && !is_of_a_registry(&clip)) {
+        for clip in caller.explained(client.clips()).await? {
+            let is_wanted = match wanted {
+                Some(alias) => clip.name == *alias,
+                None => is_from_registry(&clip),
+            };
+            if !is_wanted {
                 continue;
             }
-            match update_one(line, &caller, &clip).await {
+            let update =
+                client.update_clip(&clip, line.value("--version"), line.value("--registry"));
+            match caller.explained(update).await {
                 Ok(now) => updated.push((clip, now)),
                 Err(failure) if wanted.is_some() => return Err(failure),
                 Err(failure) => {
@@ -159,7 +173,7 @@ fn update(line: &Line) -> Result<ExitCode, Failure> {
         )));
     }
     for (before, now) in &updated {
-        tell(line, before, now)?;
+        print_update(line, before, now)?;
     }
     Ok(if failures == 0 {
         ExitCode::SUCCESS
@@ -168,48 +182,19 @@ fn update(line: &Line) -> Result<ExitCode, Failure> {
     })
 }
 
-fn tell(line: &Line, before: &ClipInfo, now: &ClipInfo) -> Result<ExitCode, Failure> {
+fn print_update(line: &Line, before: &ClipInfo, now: &ClipInfo) -> Result<ExitCode, Failure> {
     let (alias, old, new) = (
         harmless_line(&now.name),
         harmless_line(&before.version),
         harmless_line(&now.version),
     );
-    if Shape::of(line) == Shape::Json {
-        let told = json!({"name": alias, "before": old, "version": new});
-        return out(&format!("{told}\n"));
-    }
-    match old == new {
-        true => out(&format!("{alias} is up to date ({new}).\n")),
-        false => out(&format!("{alias}: {old} is now {new}.\n")),
-    }
-}
-
-/// Reports whether a clip comes from a registry. Built-in clips have packages too, but are part of the hub.
-fn is_of_a_registry(clip: &ClipInfo) -> bool {
-    clip.package.starts_with('@') && clip.provider != *"builtin"
-}
-
-async fn update_one(line: &Line, caller: &Caller, clip: &ClipInfo) -> Result<ClipInfo, Failure> {
-    if !is_of_a_registry(clip) {
-        let alias = harmless_line(&clip.name);
-        return Err(Failure::failed(format!(
-            "Error: {alias} did not come from a registry. `pinion clip add SOURCE --alias {alias}` puts another version in its place."
-        )));
-    }
-    let package = match line.value("--version") {
-        Some(version) => format!("{}@{version}", clip.package),
-        None => clip.package.to_string(),
+    let text = || {
+        if old == new {
+            format!("{alias} is up to date ({new}).\n")
+        } else {
+            format!("{alias}: {old} is now {new}.\n")
+        }
     };
-    // Without --registry, a clip stays with the registry it came from: the same name in another registry may belong to
-    // another author.
-    let package = match line.value("--registry") {
-        Some(_) => source::resolve(line, &package)?,
-        None => package,
-    };
-    let request = AddClipRequest {
-        source: package.into(),
-        requested_alias: clip.name.clone(),
-        ..AddClipRequest::default()
-    };
-    install(caller, &request).await
+    let json = json!({"name": alias, "before": old, "version": new});
+    print(line, || json.to_string(), text)
 }

@@ -1,20 +1,17 @@
 //! `clip bind`, `clip unbind`, `clip bindings`: the clips that another clip calls.
 
-use std::collections::BTreeSet;
 use std::process::ExitCode;
 
-use pinion_clip::version::Range;
+use pinion_hub_client::{Slot, slots};
 use pinion_proto::Message;
 use pinion_proto::hub::{
-    ClipBinding, ClipInfo, DependencySlot, GetBindingsRequest, GetBindingsResponse,
-    RemoveBindingRequest, RemoveBindingResponse, SetBindingRequest, SetBindingResponse,
+    ClipBinding, GetBindingsRequest, GetBindingsResponse, RemoveBindingRequest,
+    RemoveBindingResponse, SetBindingRequest, SetBindingResponse,
 };
 use serde_json::{Value, json};
 
-use super::list;
-use crate::commands::out;
 use crate::failure::Failure;
-use crate::hub::caller::{self, Caller, Shape};
+use crate::hub::caller::{self, Caller, print};
 use crate::hub::show::table;
 use crate::verb::{Line, Verb};
 use pinion_cli::tables;
@@ -28,7 +25,7 @@ pub(super) const BINDINGS: Verb = Verb::new("pinion clip", &tables::clip::BINDIN
 fn bind(line: &Line) -> Result<ExitCode, Failure> {
     if line.has("--list") {
         let (alias, slot) = line.one_or_two()?;
-        return tell_candidates(line, alias, slot);
+        return candidates(line, alias, slot);
     }
     let (alias, slot, target) = match line.words.as_slice() {
         [alias, slot] => (alias, slot, slot),
@@ -49,9 +46,9 @@ fn bind(line: &Line) -> Result<ExitCode, Failure> {
             clip_token: text("--clip-token").into(),
         }),
     };
-    let caller = Caller::of(line)?;
-    let _: SetBindingResponse = caller::wait(async { caller.ask("SetBinding", &request).await })?;
-    done(line, alias, &format!("{slot} of {alias} is {target} now."))
+    let _: SetBindingResponse = caller::ask(line, "SetBinding", &request)?;
+    let text = format!("{slot} of {alias} is bound to {target}.\n");
+    print(line, || json!({"name": alias}).to_string(), || text)
 }
 
 fn unbind(line: &Line) -> Result<ExitCode, Failure> {
@@ -60,107 +57,70 @@ fn unbind(line: &Line) -> Result<ExitCode, Failure> {
         clip_name: alias.to_owned().into(),
         slot: slot.to_owned().into(),
     };
-    let caller = Caller::of(line)?;
-    let _: RemoveBindingResponse =
-        caller::wait(async { caller.ask("RemoveBinding", &request).await })?;
-    done(line, alias, &format!("{slot} of {alias} is free now."))
-}
-
-fn done(line: &Line, alias: &str, words: &str) -> Result<ExitCode, Failure> {
-    match Shape::of(line) {
-        Shape::Json => out(&format!("{}\n", json!({"name": alias}))),
-        Shape::Table => out(&format!("{words}\n")),
-    }
+    let _: RemoveBindingResponse = caller::ask(line, "RemoveBinding", &request)?;
+    let text = format!("{slot} of {alias} is not bound any more.\n");
+    print(line, || json!({"name": alias}).to_string(), || text)
 }
 
 fn bindings(line: &Line) -> Result<ExitCode, Failure> {
     let [alias] = line.exactly()?;
-    tell(line, alias)
-}
-
-async fn ask(caller: &Caller, alias: &str) -> Result<GetBindingsResponse, Failure> {
     let request = GetBindingsRequest {
         clip_name: alias.to_owned().into(),
     };
-    caller.ask("GetBindings", &request).await
-}
-
-fn tell(line: &Line, alias: &str) -> Result<ExitCode, Failure> {
-    let caller = Caller::of(line)?;
-    let told = caller::wait(ask(&caller, alias))?;
-    if Shape::of(line) == Shape::Json {
-        return out(&format!("{}\n", told.to_json()));
-    }
-    let rows: Vec<_> = slots(&told).map(|slot| row(&told, slot)).collect();
-    out(&table(&["SLOT", "WANTS", "BOUND TO"], &rows))
+    let bindings: GetBindingsResponse = caller::ask(line, "GetBindings", &request)?;
+    let slots = slots(&bindings, &[]);
+    let rows: Vec<_> = slots.iter().map(row).collect();
+    print(
+        line,
+        || bindings.to_json(),
+        || table(&["SLOT", "WANTS", "BOUND TO"], &rows),
+    )
 }
 
 /// Prints the bindings with the clips that fit each slot, for one slot or for all.
-fn tell_candidates(line: &Line, alias: &str, slot: Option<&str>) -> Result<ExitCode, Failure> {
+fn candidates(line: &Line, alias: &str, only: Option<&str>) -> Result<ExitCode, Failure> {
+    let request = GetBindingsRequest {
+        clip_name: alias.to_owned().into(),
+    };
     let caller = Caller::of(line)?;
-    let asking = async { Ok((ask(&caller, alias).await?, list::clips(&caller).await?)) };
-    let (mut told, clips): (GetBindingsResponse, Vec<ClipInfo>) = caller::wait(asking)?;
-    if let Some(slot) = slot {
-        if !slots(&told).any(|it| it == slot) {
-            return Err(Failure::failed(format!(
-                "Error: {alias} has no slot {slot}."
-            )));
-        }
-        told.dependency_slots
-            .retain(|name, _| name.as_str() == slot);
-        told.bindings.retain(|name, _| name.as_str() == slot);
+    let (mut bindings, clips): (GetBindingsResponse, _) = caller::wait(async {
+        let bindings = caller.ask("GetBindings", &request).await?;
+        let clips = caller.explained(caller.client().clips()).await?;
+        Ok((bindings, clips))
+    })?;
+    if let Some(only) = only {
+        let is_it = |name: &pinion_proto::Text| name.as_str() == only;
+        bindings.dependency_slots.retain(|name, _| is_it(name));
+        bindings.bindings.retain(|name, _| is_it(name));
     }
-    let fitting = |slot: &str| candidates(told.dependency_slots.get(slot), &clips);
-    if Shape::of(line) == Shape::Json {
-        let mut shown: Value = serde_json::from_str(&told.to_json()).unwrap_or_default();
-        shown["candidates"] = slots(&told).map(|slot| (slot, fitting(slot))).collect();
-        return out(&format!("{shown}\n"));
+    let slots = slots(&bindings, &clips);
+    if let (Some(only), true) = (only, slots.is_empty()) {
+        let message = format!("Error: {alias} has no slot {only}.");
+        return Err(Failure::failed(message));
     }
-    let rows = slots(&told).map(|slot| {
-        let mut row = row(&told, slot);
-        row.push(match fitting(slot).join(", ") {
-            none if none.is_empty() => "-".into(),
-            some => some,
+    let json = || {
+        let mut json: Value = serde_json::from_str(&bindings.to_json()).unwrap_or_default();
+        let candidates = slots.iter().map(|slot| (&*slot.name, &*slot.candidates));
+        json["candidates"] = candidates.collect();
+        json.to_string()
+    };
+    let rows = slots.iter().map(|slot| {
+        let mut row = row(slot);
+        row.push(if slot.candidates.is_empty() {
+            "-".to_owned()
+        } else {
+            slot.candidates.join(", ")
         });
         row
     });
+    let rows: Vec<_> = rows.collect();
     let headings = ["SLOT", "WANTS", "BOUND TO", "CANDIDATES"];
-    out(&table(&headings, &rows.collect::<Vec<_>>()))
+    print(line, json, || table(&headings, &rows))
 }
 
-/// Returns the clips of the package that a slot requires, in a version that it accepts.
-fn candidates<'a>(wanted: Option<&DependencySlot>, clips: &'a [ClipInfo]) -> Vec<&'a str> {
-    let Some(wanted) = wanted else {
-        return Vec::new();
-    };
-    let range = Range::parse(&wanted.version);
-    let fitting = clips
-        .iter()
-        .filter(|clip| clip.package == wanted.package && range.contains(&clip.version));
-    fitting.map(|clip| clip.name.as_str()).collect()
-}
-
-/// Returns the names of all declared or bound slots, sorted.
-fn slots(told: &GetBindingsResponse) -> impl Iterator<Item = &str> {
-    let declared = told.dependency_slots.keys();
-    let names = declared.chain(told.bindings.keys());
-    names
-        .map(|name| name.as_str())
-        .collect::<BTreeSet<_>>()
-        .into_iter()
-}
-
-fn row(told: &GetBindingsResponse, slot: &str) -> Vec<String> {
-    let wanted = told.dependency_slots.get(slot);
-    let wanted = wanted.map(|it| format!("{} {}", it.package, it.version));
-    let bound = told.bindings.get(slot);
-    let bound = bound.map(|it| match it.hub.is_empty() {
-        true => it.alias.to_string(),
-        false => format!("{} at {}", it.alias, it.hub),
-    });
-    vec![
-        slot.to_owned(),
-        wanted.unwrap_or_default().trim().to_owned(),
-        bound.unwrap_or_else(|| "-".into()),
-    ]
+fn row(slot: &Slot) -> Vec<String> {
+    let bound_to = slot.bound_to.as_deref().unwrap_or("-");
+    [&slot.name, &slot.wants, bound_to]
+        .map(str::to_owned)
+        .to_vec()
 }

@@ -3,18 +3,16 @@
 use std::io::{IsTerminal, Read, Write};
 use std::process::ExitCode;
 
-use pinion_connect::{Code, Failure as Refusal};
 use pinion_proto::Message;
 use pinion_proto::hub::{DataRequest, DataResponse};
-use pinion_text::harmless_line;
 use serde_json::json;
 
-use crate::commands::out;
 use crate::failure::Failure;
-use crate::hub::caller::{self, Caller, Shape};
+use crate::hub::caller::{self, print};
 use crate::hub::show::{json_list, table};
 use crate::verb::{Line, Verb};
 use pinion_cli::tables;
+use pinion_text::harmless_line;
 
 /// The largest content to send, in bytes: the hub stores less, but base64 is longer.
 const FILE_LIMIT: u64 = 64 << 20;
@@ -54,24 +52,20 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
         mime: line.value("--mime").unwrap_or_default().to_owned().into(),
         ..DataRequest::default()
     };
-    let caller = Caller::of(line)?;
-    let answer: DataResponse = caller::wait(async { caller.ask("Data", &request).await })?;
+    let answer: DataResponse = caller::ask(line, "Data", &request)?;
     if let Some(error) = &answer.error {
-        let refusal = Refusal::new(Code::Unknown, error.message.to_string());
-        return Err(caller.explain(refusal));
+        return Err(Failure::failed(format!("Error: {}", error.message)));
     }
-    tell(line, operation, &answer)
+    show(line, operation, &answer)
 }
 
-fn tell(line: &Line, operation: &str, answer: &DataResponse) -> Result<ExitCode, Failure> {
-    let shape = Shape::of(line);
-    match (operation, shape) {
-        ("read", _) => match std::io::stdout().write_all(&answer.content) {
+fn show(line: &Line, operation: &str, answer: &DataResponse) -> Result<ExitCode, Failure> {
+    match operation {
+        "read" => match std::io::stdout().write_all(&answer.content) {
             Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
             _ => Ok(ExitCode::SUCCESS),
         },
-        ("list", Shape::Json) => out(&json_list(&answer.entries)),
-        ("list", Shape::Table) => {
+        "list" => {
             let rows = answer.entries.iter().map(|entry| {
                 let size = match entry.r#type.as_str() {
                     "directory" => String::new(),
@@ -79,25 +73,26 @@ fn tell(line: &Line, operation: &str, answer: &DataResponse) -> Result<ExitCode,
                 };
                 vec![entry.name.to_string(), size, entry.mime.to_string()]
             });
-            out(&table(
-                &["NAME", "BYTES", "TYPE"],
-                &rows.collect::<Vec<_>>(),
-            ))
+            let rows: Vec<_> = rows.collect();
+            print(
+                line,
+                || json_list(&answer.entries),
+                || table(&["NAME", "BYTES", "TYPE"], &rows),
+            )
         }
-        ("stat", _) => {
+        "stat" => {
             let stat = answer.stat.clone().unwrap_or_default();
-            match shape {
-                Shape::Json => out(&format!("{}\n", stat.to_json())),
-                Shape::Table => out(&format!(
-                    "{} bytes, {}, changed {}\n",
-                    stat.size,
-                    harmless_line(&stat.mime),
-                    harmless_line(&stat.modified)
-                )),
-            }
+            let text = || {
+                let (mime, modified) = (harmless_line(&stat.mime), harmless_line(&stat.modified));
+                format!("{} bytes, {mime}, changed {modified}\n", stat.size)
+            };
+            print(line, || stat.to_json(), text)
         }
-        (_, Shape::Json) => out(&format!("{}\n", json!({"uri": answer.uri.as_str()}))),
-        (_, Shape::Table) => out(&format!("{}\n", harmless_line(&answer.uri))),
+        _ => print(
+            line,
+            || json!({"uri": answer.uri.as_str()}).to_string(),
+            || harmless_line(&answer.uri) + "\n",
+        ),
     }
 }
 

@@ -2,15 +2,15 @@
 
 use std::process::ExitCode;
 
-use pinion_proto::hub::{ClipInfo, ClipStatus, ListClipsRequest, ListClipsResponse};
-use pinion_text::{harmless_line, shorten};
+use pinion_proto::hub::{ClipInfo, ClipStatus};
 
 use crate::commands::out;
 use crate::failure::Failure;
-use crate::hub::caller::{self, Caller, Shape};
+use crate::hub::caller::{self, Caller, Shape, print};
 use crate::hub::show::{json_list, table};
 use crate::verb::{Line, Verb};
 use pinion_cli::tables;
+use pinion_text::{harmless_line, shorten};
 
 /// Maximum width of the commands column, in characters.
 const WIDE: usize = 48;
@@ -18,13 +18,11 @@ const WIDE: usize = 48;
 pub(super) const VERB: Verb = Verb::new("pinion clip", &tables::clip::LIST, run);
 
 /// `clip list` in the format of `pinix`: alias, package, version, provider and commands, separated by tabs.
-pub(super) const IN_TABS: Verb = Verb::new("pinix hub", &tables::clip::LIST, in_tabs);
+pub(crate) const IN_TABS: Verb = Verb::new("pinix hub", &tables::clip::LIST, in_tabs);
 
-/// Returns all clips that the caller may see.
-pub(super) async fn clips(caller: &Caller) -> Result<Vec<ClipInfo>, Failure> {
-    let request = ListClipsRequest::default();
-    let listed: ListClipsResponse = caller.ask("ListClips", &request).await?;
-    Ok(listed.clips)
+/// Returns the clips that the caller may see.
+fn clips(caller: &Caller) -> Result<Vec<ClipInfo>, Failure> {
+    caller::wait(caller.explained(caller.client().clips()))
 }
 
 /// Returns the aliases of all clips. A hub that does not answer within two seconds is a failure.
@@ -33,20 +31,17 @@ pub(super) fn aliases() -> Result<Vec<String>, Failure> {
         return Ok(Vec::new());
     };
     let caller = Caller::of(&line)?;
-    let clips = caller::wait(clips(&caller))?;
+    let clips = clips(&caller)?;
     Ok(clips.iter().map(|clip| clip.name.to_string()).collect())
 }
 
 fn run(line: &Line) -> Result<ExitCode, Failure> {
     line.exactly::<0>()?;
     let caller = Caller::of(line)?;
-    let clips = caller::wait(clips(&caller))?;
-    if Shape::of(line) == Shape::Json {
-        return out(&json_list(&clips));
-    }
-    if clips.is_empty() {
+    let clips = clips(&caller)?;
+    if clips.is_empty() && Shape::of(line) == Shape::Table {
         eprintln!(
-            "No clips yet. `pinion clip new hello` writes one, `pinion clip add ./hello` installs it."
+            "There are no clips. `pinion clip new hello` writes a starter clip, `pinion clip add ./hello` installs it."
         );
         return Ok(ExitCode::SUCCESS);
     }
@@ -54,15 +49,15 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
     let headings = [
         "ALIAS", "STATUS", "PACKAGE", "VERSION", "PROVIDER", "COMMANDS",
     ];
-    out(&table(&headings, &rows))
+    print(line, || json_list(&clips), || table(&headings, &rows))
 }
 
 fn in_tabs(line: &Line) -> Result<ExitCode, Failure> {
     line.exactly::<0>()?;
     let caller = Caller::of(line)?;
-    let clips = caller::wait(clips(&caller))?;
+    let clips = clips(&caller)?;
     if line.has("--json") {
-        return out(&json_list(&clips));
+        return out(&(json_list(&clips) + "\n"));
     }
     let rows = clips.iter().map(|clip| {
         let names: Vec<String> = clip

@@ -7,13 +7,13 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use pinion_proto::Message;
 use pinion_proto::hub::{GetLogsRequest, LogEntry};
-use pinion_text::harmless_line;
 
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::hub::caller::{self, Caller};
 use crate::verb::{Line, Verb};
 use pinion_cli::tables;
+use pinion_text::harmless_line;
 
 const DEFAULT_TAIL: i32 = 50;
 
@@ -23,7 +23,7 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
     let alias = match (line.words.as_slice(), line.has("--system")) {
         ([alias], false) => alias.clone(),
         ([], true) => String::new(),
-        _ => return Err(line.wrong("say which clip, or --system for the hub itself")),
+        _ => return Err(line.wrong("name a clip, or use --system for the hub itself")),
     };
     let tail = line.parsed("--tail", "a number of lines")?;
     // `--tail 0` asks for no past lines, but the hub treats 0 as its own default.
@@ -48,21 +48,23 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
             let Some(entry) = entry else {
                 return Ok(ExitCode::SUCCESS);
             };
-            match json {
-                true => out(&format!("{}\n", entry.to_json()))?,
-                false => out(&told(&entry))?,
-            };
+            out(&if json {
+                entry.to_json() + "\n"
+            } else {
+                text(&entry)
+            })?;
         }
     })
 }
 
-fn told(entry: &LogEntry) -> String {
+fn text(entry: &LogEntry) -> String {
     let time = Timestamp::from_millisecond(entry.timestamp_unix_ms).unwrap_or_default();
     let time = time.to_zoned(TimeZone::system());
     let time = time.strftime("%Y-%m-%d %H:%M:%S%.3f");
-    let message = match std::io::stdout().is_terminal() {
-        true => harmless_line(&entry.message),
-        false => entry.message.to_string(),
+    let message = if std::io::stdout().is_terminal() {
+        harmless_line(&entry.message)
+    } else {
+        entry.message.to_string()
     };
     format!("{time} {:5} {message}\n", entry.level.as_str())
 }

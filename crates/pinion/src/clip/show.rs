@@ -3,49 +3,43 @@
 use std::fmt::Write;
 use std::process::ExitCode;
 
+use pinion_clip::manifest::input_fields;
 use pinion_proto::Message;
-use pinion_proto::hub::{ClipManifest, CommandInfo, GetManifestRequest, GetManifestResponse};
-use pinion_text::harmless_line;
+use pinion_proto::hub::{ClipManifest, CommandInfo};
 
-use super::schema::fields;
 use crate::commands::out;
 use crate::failure::Failure;
-use crate::hub::caller::{self, Caller, Shape};
+use crate::hub::caller::{self, Caller, print};
 use crate::hub::show::strong;
 use crate::verb::{Line, Verb};
 use pinion_cli::tables;
+use pinion_text::harmless_line;
 
 pub(super) const VERB: Verb = Verb::new("pinion clip", &tables::clip::SHOW, run);
 
 /// `clip show` with text output unless `--json` is given, even if stdout is not a terminal.
-pub(super) const INFO: Verb = Verb::new("pinix hub", &tables::pinix::INFO, info);
+pub(crate) const INFO: Verb = Verb::new("pinix hub", &tables::pinix::INFO, info);
 
 /// Fetches the manifest of a clip.
-pub(crate) async fn manifest(caller: &Caller, alias: &str) -> Result<ClipManifest, Failure> {
-    let request = GetManifestRequest {
-        clip_name: alias.to_owned().into(),
-    };
-    let answer: GetManifestResponse = caller.ask("GetClipManifest", &request).await?;
-    Ok(answer.manifest.unwrap_or_default())
+pub(crate) fn manifest(caller: &Caller, alias: &str) -> Result<ClipManifest, Failure> {
+    caller::wait(caller.explained(caller.client().clip_manifest(alias)))
 }
 
 fn run(line: &Line) -> Result<ExitCode, Failure> {
     let [alias] = line.exactly()?;
     let caller = Caller::of(line)?;
-    let manifest = caller::wait(manifest(&caller, alias))?;
-    match Shape::of(line) {
-        Shape::Json => out(&format!("{}\n", manifest.to_json())),
-        Shape::Table => out(&described(&manifest)),
-    }
+    let manifest = manifest(&caller, alias)?;
+    print(line, || manifest.to_json(), || described(&manifest))
 }
 
 fn info(line: &Line) -> Result<ExitCode, Failure> {
     let [alias] = line.exactly()?;
     let caller = Caller::of(line)?;
-    let manifest = caller::wait(manifest(&caller, alias))?;
-    match line.has("--json") {
-        true => out(&format!("{}\n", manifest.to_json())),
-        false => out(&described(&manifest)),
+    let manifest = manifest(&caller, alias)?;
+    if line.has("--json") {
+        out(&format!("{}\n", manifest.to_json()))
+    } else {
+        out(&described(&manifest))
     }
 }
 
@@ -94,7 +88,7 @@ fn describe(text: &mut String, command: &CommandInfo) {
         harmless_line(&command.description)
     );
     *text += &(line.trim_end().to_owned() + "\n");
-    for field in fields(&command.input) {
+    for field in input_fields(&command.input) {
         let must = if field.required { ", required" } else { "" };
         let line = format!(
             "    --{} {}{must}  {}",

@@ -8,123 +8,111 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use pinion_access::{LocalToken, TokenStore};
+use pinion_access::LocalToken;
 use pinion_clip::logs::{ClipLog, Followed, Level};
-use pinion_connect::{Server, ServerOptions};
-use pinion_hub::{Endpoint, Hub, Joined, OpenedHub, PREFIXES};
-use pinion_text::harmless;
-use tokio::net::TcpListener;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use pinion_hub::{Hub, HubLock, Joined, OpenedHub, Signals};
+use pinion_mcp::Mounts;
 
 pub(super) use self::options::level;
 use self::options::{Join, Options};
-use super::agent_sessions::AgentFlags;
 use super::failed;
-use super::mounts::Mounts;
-use super::seat::Seat;
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::verb::{Line, Verb};
 use pinion_cli::tables;
+use pinion_text::harmless;
 
-/// Time that calls in flight have to finish when the hub stops.
-const GRACE: Duration = Duration::from_secs(2);
-/// Interval at which the hub writes the last use of tokens.
-const NOTE_USE: Duration = Duration::from_secs(300);
 /// Time limit for writing the last lines of the log to stderr.
-pub(super) const LAST_WORDS: Duration = Duration::from_millis(200);
+pub(super) const LOG_TIMEOUT: Duration = Duration::from_millis(200);
 
 pub(super) const VERB: Verb = Verb::new("pinion hub", &tables::hub::SERVE, run);
 
 fn run(line: &Line) -> Result<ExitCode, Failure> {
     let options = Options::read(line)?;
     crate::descriptors::allow_many();
-    let mut seat = Seat::take(&options.root, &options.pid)?;
+    let mut lock = HubLock::acquire(&options.root, &options.pid).map_err(failed)?;
     let runtime = crate::runtime::on_every_core()?;
-    let served = runtime.block_on(serve(options, &mut seat));
+    let served = runtime.block_on(serve(options, &mut lock));
     pinion_process::kill_all();
     runtime.shutdown_background();
     served
 }
 
-async fn serve(mut options: Options, seat: &mut Seat) -> Result<ExitCode, Failure> {
+async fn serve(mut options: Options, lock: &mut HubLock) -> Result<ExitCode, Failure> {
     let mut signals = Signals::listen()?;
-    let listener = listen(&options).await?;
-    let port = listener.local_addr()?.port();
-    let url = options.url(port);
-    let settings = options.settings.clone();
-    let (root, programs) = (&options.root, options.programs.clone());
-    let opened = pinion_hub::open(root, &url, settings, options.auth, programs).map_err(failed)?;
+    let listener = options.listening.bind().await.map_err(failed)?;
+    let (port, url) = (listener.port(), listener.url());
+    let (root, programs) = (&options.root, options.programs);
+    let opened = pinion_hub::open(root, &url, options.settings, options.auth, programs);
     let OpenedHub {
         hub,
-        local_token: entrance,
-        skipped: left_out,
-    } = &opened;
-    for failure in left_out {
+        local_token,
+        skipped,
+    } = opened.map_err(failed)?;
+    for failure in &skipped {
         eprintln!("{failure}");
     }
-    let read = copy_log(hub.log(), options.level);
+    let log_end = copy_log(hub.log(), options.level);
     let tokens = hub.gate().store().clone();
-    let given = options.super_token.take();
-    let given = given.map(|token| tokens.accept_super(token)).transpose();
-    let _as_long_as_we_run = given.map_err(failed)?;
-    let import = options.import.take();
-    if let Some(pinix) = &import {
-        pinix.take_tokens(&options.root, &tokens)?;
+    let super_token = options.super_token.take();
+    let accepted = super_token.map(|token| tokens.accept_super(token));
+    let _while_the_hub_runs = accepted.transpose().map_err(failed)?;
+    if let Some(pinix) = &options.import
+        && let Some(warning) = pinix.import_tokens(&hub, root).map_err(failed)?
+    {
+        eprintln!("{warning}");
     }
-    let mounts = Mounts::open(&options.root, hub);
+    let mounts = Mounts::open(root, &hub);
     if let Some(agent) = options.agent.take() {
-        add_agent(hub, agent);
+        let agent = agent.into_options();
+        let clip = agent.and_then(|agent| pinion_agent_clip::agent_clip(&hub, agent));
+        hub.add_optional_builtin(pinion_agent_clip::ALIAS, clip);
     }
     if options.schedules && hub.runtime().is_some() {
-        add_scheduler(hub, &options.root);
+        let alias = pinion_scheduler::ALIAS;
+        let clip = pinion_scheduler::scheduler(&hub, &root.join("data").join(alias));
+        hub.add_optional_builtin(alias, clip);
     }
-    let server = Server::new(hub.clone(), server_options(&options, &listener));
-    if entrance.is_new {
-        eprint!("{}", first_words(&url, entrance));
+    if local_token.is_new {
+        eprint!("{}", first_use(&url, &local_token));
     }
-    seat.tell(port, &url)?;
+    lock.record_hub(port, &url)?;
     out(&format!("Listening on {url}\n"))?;
-    let joined = options.join.take().map(|join| enter(hub, join, port));
+    let joined = options.join.take().map(|join| enter(&hub, join, port));
     let joined = joined.transpose()?;
-    let noting = tokio::spawn(note_use(tokens.clone()));
     let trimming = tokio::spawn(crate::memory::trim_when_large());
     let importing = async {
-        if let Some(pinix) = import {
-            let token = entrance.token.reveal();
-            pinix.take_clips(hub, &options.root, &url, token).await;
+        if let Some(pinix) = options.import.take() {
+            let token = local_token.token.reveal();
+            pinix.import_clips(&hub, root, &url, token).await;
         }
         std::future::pending().await
     };
-    let stop = async {
-        signals.stop(&tokens).await;
-        // Endless streams would otherwise use up the grace period of calls.
-        hub.disconnect_all();
-    };
-    // Polled only once the hub stops, so that it receives the second signal and not the first.
-    let cut = async {
+    let stop = signals.stop(&tokens);
+    // Listens only once the hub stops, so that it receives the second signal and not the first.
+    let stop_now = async {
         match Signals::listen() {
-            Ok(mut again) => tokio::select! {
-                () = tokio::time::sleep(GRACE) => {}
-                () = again.end() => {}
-            },
-            Err(_) => tokio::time::sleep(GRACE).await,
+            Ok(mut signals) => signals.end().await,
+            Err(_) => std::future::pending().await,
         }
     };
     tokio::select! {
-        () = server.run_until(listener, stop, cut) => {}
+        () = listener.serve(&hub, stop, stop_now) => {}
         () = importing => {}
     }
-    noting.abort();
     trimming.abort();
     if let Some(joined) = joined {
         joined.leave().await;
     }
+    let shut_down = async {
+        mounts.stop().await;
+        pinion_hub::shut_down(&hub).await;
+    };
     tokio::select! {
-        () = end(hub, &mounts, tokens) => {}
+        () = shut_down => {}
         () = signals.end() => return Ok(ExitCode::from(130)),
     }
-    let _ = read.recv_timeout(LAST_WORDS);
+    let _ = log_end.recv_timeout(LOG_TIMEOUT);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -135,85 +123,6 @@ fn enter(hub: &Arc<Hub>, join: Join, port: u16) -> Result<Joined, Failure> {
         options.name = pinion_hub::provider_name(&pinion_hub::host_name(), port);
     }
     pinion_hub::join(options, hub.offer(join.shown), hub.log().clone()).map_err(failed)
-}
-
-fn add_agent(hub: &Arc<Hub>, flags: AgentFlags) {
-    let options = flags.into_options();
-    let clip = options.and_then(|options| pinion_agent_clip::agent_clip(hub, options));
-    add_builtin(hub, pinion_agent_clip::ALIAS, clip);
-}
-
-/// Adds the clip that calls other clips on a schedule.
-fn add_scheduler(hub: &Arc<Hub>, root: &Path) {
-    let alias = pinion_scheduler::ALIAS;
-    let directory = root.join("data").join(alias);
-    add_builtin(hub, alias, pinion_scheduler::scheduler(hub, &directory));
-}
-
-/// Adds a built-in clip. The hub also runs without it; a failure is written to its log.
-fn add_builtin(
-    hub: &Arc<Hub>,
-    alias: &str,
-    clip: Result<Arc<dyn Endpoint>, pinion_status::Failure>,
-) {
-    if let Err(failure) = clip.and_then(|clip| hub.add_builtin(alias, clip)) {
-        let message = format!("there is no {alias}: {failure}");
-        let origin = pinion_clip::logs::Origin::System;
-        hub.log().push(Level::Error, origin, &message);
-    }
-}
-
-async fn listen(options: &Options) -> Result<TcpListener, Failure> {
-    let address = options.address;
-    TcpListener::bind(address).await.map_err(|error| {
-        let hint = match error.kind() {
-            std::io::ErrorKind::AddrInUse => {
-                " Another program listens there; --port 0 takes any that is free."
-            }
-            _ => "",
-        };
-        Failure::failed(format!("Error: cannot listen on {address}: {error}.{hint}"))
-    })
-}
-
-fn server_options(options: &Options, listener: &TcpListener) -> ServerOptions {
-    let mut server = ServerOptions::at(PREFIXES);
-    server.origins = options.origins.clone();
-    server.tls.clone_from(&options.tls);
-    let local = listener.local_addr().is_ok_and(|it| it.ip().is_loopback());
-    match local {
-        true => {
-            let own = options.address.ip().to_string();
-            let mut names = options.origin_hosts();
-            names.push(own);
-            server.loopback_and(names)
-        }
-        false => server,
-    }
-}
-
-/// Stops servers and clips, and writes the last use of tokens.
-async fn end(hub: &Arc<Hub>, mounts: &Mounts, tokens: TokenStore) {
-    mounts.stop().await;
-    if let Some(runtime) = hub.runtime() {
-        runtime.shut_down().await;
-    }
-    let written = tokio::task::spawn_blocking(move || tokens.write_last_use()).await;
-    if let Ok(Err(failure)) = written {
-        let message = format!("the use of tokens was not written down: {failure}");
-        let origin = pinion_clip::logs::Origin::System;
-        hub.log().push(Level::Warn, origin, &message);
-    }
-    hub.log().close();
-}
-
-async fn note_use(tokens: TokenStore) {
-    loop {
-        tokio::time::sleep(NOTE_USE).await;
-        let tokens = tokens.clone();
-        // A failed write is tried again; at the end of the hub it is reported.
-        let _ = tokio::task::spawn_blocking(move || tokens.write_last_use()).await;
-    }
 }
 
 /// Copies log lines of at least the level `least` to stderr, on a thread that may block. The receiver gets a message
@@ -227,8 +136,8 @@ pub(super) fn copy_log(log: &Arc<ClipLog>, least: Level) -> mpsc::Receiver<()> {
             while let Some(followed) = follower.next().await {
                 match followed {
                     Followed::Line(line) if line.level >= least => {
-                        let said = harmless(&line.message);
-                        eprintln!("{} {:5} {said}", line.time, line.level.name());
+                        let message = harmless(&line.message);
+                        eprintln!("{} {:5} {message}", line.time, line.level.name());
                     }
                     Followed::Line(_) => {}
                     Followed::Missed(count) => eprintln!("{count} lines of the log are left out"),
@@ -241,51 +150,13 @@ pub(super) fn copy_log(log: &Arc<ClipLog>, least: Level) -> mpsc::Receiver<()> {
 }
 
 /// Returns instructions for the first use of a new hub.
-fn first_words(url: &str, entrance: &LocalToken) -> String {
-    let path: &Path = &entrance.path;
+fn first_use(url: &str, local_token: &LocalToken) -> String {
+    let path: &Path = &local_token.path;
     let path = path.display();
     format!(
-        "This hub is new. Commands on this machine find their token in {path}; nobody else can read it.\n\
+        "This hub is new. Commands on this machine find their token in {path}; other users cannot read it.\n\
          \x20 pinion clip list                               what the hub can do\n\
          \x20 {url}/                         the portal; it asks for the token in that file\n\
-         \x20 pinion hub token create --kind hub --scope @me a token for somebody else\n"
+         \x20 pinion hub token create --kind hub --scope @me a token for another user\n"
     )
-}
-
-pub(super) struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-    hang_up: Signal,
-}
-
-impl Signals {
-    pub fn listen() -> std::io::Result<Self> {
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            hang_up: signal(SignalKind::hangup())?,
-        })
-    }
-
-    /// Waits for SIGTERM or SIGINT. SIGHUP reloads the tokens meanwhile.
-    async fn stop(&mut self, tokens: &TokenStore) {
-        loop {
-            tokio::select! {
-                _ = self.terminate.recv() => return,
-                _ = self.interrupt.recv() => return,
-                _ = self.hang_up.recv() => {
-                    let tokens = tokens.clone();
-                    let _ = tokio::task::spawn_blocking(move || tokens.refresh()).await;
-                }
-            }
-        }
-    }
-
-    /// Waits for SIGTERM or SIGINT.
-    pub async fn end(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
-    }
 }

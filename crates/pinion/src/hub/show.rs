@@ -22,9 +22,10 @@ pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
 
 /// Returns bold text, or plain text where colours are off.
 pub(crate) fn strong(text: &str) -> String {
-    match colourful() {
-        true => format!("\x1b[1m{text}\x1b[0m"),
-        false => text.to_owned(),
+    if colourful() {
+        format!("\x1b[1m{text}\x1b[0m")
+    } else {
+        text.to_owned()
     }
 }
 
@@ -34,12 +35,12 @@ fn colourful() -> bool {
     std::io::stdout().is_terminal() && !set("NO_COLOR") && !dumb
 }
 
-/// Formats messages as one JSON array, one message per line.
+/// Formats messages as one JSON array, one message per line, without a line break at the end.
 pub(crate) fn json_list<M: Message>(messages: &[M]) -> String {
     let lines: Vec<String> = messages.iter().map(Message::to_json).collect();
     match lines.as_slice() {
-        [] => "[]\n".to_owned(),
-        lines => format!("[\n{}\n]\n", lines.join(",\n")),
+        [] => "[]".to_owned(),
+        lines => format!("[\n{}\n]", lines.join(",\n")),
     }
 }
 

@@ -1,17 +1,15 @@
 //! `hub token`: manages the tokens of a hub. Changes the hub's files, whether it runs or not, or sends requests to the
 //! hub that the user chose.
 
-mod keeper;
-
 use std::process::ExitCode;
 
 use pinion_access::{DEFAULT_LIFETIME, Grant, TokenKind, parse_expiry};
+use pinion_hub_client::{TokenManager, TokenRequest};
 use serde_json::{Value, json};
 
-use self::keeper::{Keeper, Wish};
-use super::caller::Shape;
+use super::caller::{self, Caller, print};
 use super::show::table;
-use crate::commands::out;
+use super::{environment, failed, root_dir};
 use crate::failure::Failure;
 use crate::verb::{Entry, Group, Line, Verb};
 use pinion_cli::tables;
@@ -27,6 +25,15 @@ const CREATE: Verb = Verb::new("pinion hub token", &tables::hub::TOKEN_CREATE, c
 const LIST: Verb = Verb::new("pinion hub token", &tables::hub::TOKEN_LIST, list);
 
 const REVOKE: Verb = Verb::new("pinion hub token", &tables::hub::TOKEN_REVOKE, revoke);
+
+/// Returns the tokens of the hub that the user chose, else those in the files of the local hub.
+fn manager(line: &Line) -> Result<TokenManager, Failure> {
+    let files = TokenManager::of_files(&root_dir(line)?, line.value("--server"), environment);
+    match files.map_err(failed)? {
+        Some(files) => Ok(files),
+        None => Ok(TokenManager::Hub(Caller::of(line)?.client().clone())),
+    }
+}
 
 fn create(line: &Line) -> Result<ExitCode, Failure> {
     line.exactly::<0>()?;
@@ -44,32 +51,33 @@ fn create(line: &Line) -> Result<ExitCode, Failure> {
         Some(text) => parse_expiry(text).map_err(wrong)?,
         None => Some(DEFAULT_LIFETIME),
     };
-    let wish = Wish {
+    let request = TokenRequest {
         grant: grant.map_err(wrong)?,
         lifetime,
         label: line.value("--label").unwrap_or_default().to_owned(),
     };
-    let told = Keeper::of(line)?.make(wish)?;
-    match Shape::of(line) {
-        Shape::Json => out(&format!("{told}\n")),
-        Shape::Table => {
-            let id = text(&told, "id");
-            let expires = minute(text(&told, "expires"), "never");
-            eprintln!("Token {id}, expires: {expires}. It is shown this once:");
-            out(&format!("{}\n", text(&told, "token")))
-        }
-    }
+    let manager = manager(line)?;
+    let token = caller::wait(async { manager.create(request).await.map_err(failed) })?;
+    let text = || {
+        let id = text(&token, "id");
+        let expires = minute(text(&token, "expires"), "never");
+        eprintln!("Token {id}, expires: {expires}. It is shown this once:");
+        format!("{}\n", text(&token, "token"))
+    };
+    print(line, || token.to_string(), text)
 }
 
 fn list(line: &Line) -> Result<ExitCode, Failure> {
     line.exactly::<0>()?;
-    let tokens = Keeper::of(line)?.list()?;
-    if Shape::of(line) == Shape::Json {
-        return out(&format!("{:#}\n", json!(tokens)));
-    }
+    let manager = manager(line)?;
+    let tokens = caller::wait(async { manager.list().await.map_err(failed) })?;
     let rows: Vec<Vec<String>> = tokens.iter().map(row).collect();
     let headings = ["ID", "KIND", "FOR", "MAY", "EXPIRES", "LAST USED", "LABEL"];
-    out(&table(&headings, &rows))
+    print(
+        line,
+        || format!("{:#}", json!(tokens)),
+        || table(&headings, &rows),
+    )
 }
 
 fn text<'a>(token: &'a Value, key: &str) -> &'a str {
@@ -109,9 +117,11 @@ fn minute(time: &str, otherwise: &str) -> String {
 
 fn revoke(line: &Line) -> Result<ExitCode, Failure> {
     let [id] = line.exactly()?;
-    Keeper::of(line)?.revoke(id)?;
-    match Shape::of(line) {
-        Shape::Json => out(&format!("{}\n", json!({"revoked": id}))),
-        Shape::Table => out(&format!("Token {id} is revoked.\n")),
-    }
+    let manager = manager(line)?;
+    caller::wait(async { manager.revoke(id).await.map_err(failed) })?;
+    print(
+        line,
+        || json!({"revoked": id}).to_string(),
+        || format!("Token {id} is revoked.\n"),
+    )
 }

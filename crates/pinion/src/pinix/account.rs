@@ -6,74 +6,45 @@
 
 use std::process::ExitCode;
 
-use pinion_access::Token;
-use pinion_access::client::{Credential, Credentials};
-use pinion_clip::registry::{Accounts, Address, Confirmation, DeviceCode, Login};
-use pinion_status::Code;
-use pinion_text::harmless_line;
-use tokio::time::Instant;
+use pinion_access::client::Credentials;
+use pinion_clip::registry::{Accounts, Address, Login};
+use pinion_hub_client::{remove_registry_login, store_registry_login};
 
 use super::registry::{named_registry, registry_address};
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::hub::ask::{Answer, given_or_asked};
-use crate::hub::login::{at, keep, logout, nobody, whoami, with_token};
-use crate::hub::{caller, failed, place};
+use crate::hub::login::{at, logout, not_logged_in, store, whoami, with_token};
+use crate::hub::{caller, environment, failed, root_dir};
 use crate::verb::{Line, Verb};
 use pinion_cli::tables;
+use pinion_text::harmless_line;
 
 /// The variable with the address of the account service.
 const SERVICE_VARIABLE: &str = "PINIX_AUTH_SERVER";
 
-const LOGIN: Verb = Verb::new("pinix", &tables::pinix::LOGIN, login);
-const LOGOUT: Verb = Verb::new("pinix", &tables::pinix::LOGOUT, logout);
-const WHOAMI: Verb = Verb::new("pinix", &tables::pinix::WHOAMI, whoami);
-const HUB_LOGIN: Verb = Verb::new("pinix hub", &tables::pinix::HUB_LOGIN, hub_login);
-const HUB_LOGOUT: Verb = Verb::new("pinix hub", &tables::pinix::HUB_LOGOUT, logout);
-const HUB_WHOAMI: Verb = Verb::new("pinix hub", &tables::pinix::HUB_WHOAMI, whoami);
-const REGISTER: Verb = Verb::new("pinix registry", &tables::pinix::REGISTER, register);
-const REGISTRY_LOGIN: Verb = Verb::new(
+pub(super) const LOGIN: Verb = Verb::new("pinix", &tables::pinix::LOGIN, login);
+pub(super) const LOGOUT: Verb = Verb::new("pinix", &tables::pinix::LOGOUT, logout);
+pub(super) const WHOAMI: Verb = Verb::new("pinix", &tables::pinix::WHOAMI, whoami);
+pub(super) const HUB_LOGIN: Verb = Verb::new("pinix hub", &tables::pinix::HUB_LOGIN, hub_login);
+pub(super) const HUB_LOGOUT: Verb = Verb::new("pinix hub", &tables::pinix::HUB_LOGOUT, logout);
+pub(super) const HUB_WHOAMI: Verb = Verb::new("pinix hub", &tables::pinix::HUB_WHOAMI, whoami);
+pub(super) const REGISTER: Verb = Verb::new("pinix registry", &tables::pinix::REGISTER, register);
+pub(super) const REGISTRY_LOGIN: Verb = Verb::new(
     "pinix registry",
     &tables::pinix::REGISTRY_LOGIN,
     registry_login,
 );
-const REGISTRY_LOGOUT: Verb = Verb::new(
+pub(super) const REGISTRY_LOGOUT: Verb = Verb::new(
     "pinix registry",
     &tables::pinix::REGISTRY_LOGOUT,
     registry_logout,
 );
-const REGISTRY_WHOAMI: Verb = Verb::new(
+pub(super) const REGISTRY_WHOAMI: Verb = Verb::new(
     "pinix registry",
     &tables::pinix::REGISTRY_WHOAMI,
     registry_whoami,
 );
-
-/// Runs `login`, `logout` or `whoami` for hubs.
-pub(super) fn run(arguments: &[String]) -> Option<Result<ExitCode, Failure>> {
-    pick(arguments, &[&LOGIN, &LOGOUT, &WHOAMI])
-}
-
-/// Runs the verbs after `hub`.
-pub(super) fn run_hub(arguments: &[String]) -> Option<Result<ExitCode, Failure>> {
-    pick(arguments, &[&HUB_LOGIN, &HUB_LOGOUT, &HUB_WHOAMI])
-}
-
-/// Runs the verbs after `registry`.
-pub(super) fn run_registry(arguments: &[String]) -> Option<Result<ExitCode, Failure>> {
-    const VERBS: &[&Verb] = &[
-        &REGISTER,
-        &REGISTRY_LOGIN,
-        &REGISTRY_LOGOUT,
-        &REGISTRY_WHOAMI,
-    ];
-    pick(arguments, VERBS)
-}
-
-fn pick(arguments: &[String], verbs: &[&'static Verb]) -> Option<Result<ExitCode, Failure>> {
-    let (word, rest) = arguments.split_first()?;
-    let verb = verbs.iter().find(|verb| verb.command.name == word)?;
-    Some(verb.run(rest))
-}
 
 fn login(line: &Line) -> Result<ExitCode, Failure> {
     line.exactly::<0>()?;
@@ -97,13 +68,13 @@ fn login(line: &Line) -> Result<ExitCode, Failure> {
             )));
         }
     };
-    keep(line, login)
+    store(line, &login)
 }
 
 /// Returns the service of `--server` or the environment, if one is named.
 fn service(line: &Line) -> Result<Option<Address>, Failure> {
-    let set = std::env::var(SERVICE_VARIABLE).ok();
-    let named = line.value("--server").map(str::to_owned).or(set);
+    let named = line.value("--server").map(str::to_owned);
+    let named = named.or_else(|| environment(SERVICE_VARIABLE));
     let named = named.filter(|named| !named.trim().is_empty());
     named.map(|named| named.parse().map_err(failed)).transpose()
 }
@@ -118,31 +89,15 @@ async fn confirmed(accounts: &Accounts) -> Result<Login, Failure> {
     if !device_code.code.is_empty() {
         eprintln!("It shows the code {}.", harmless_line(&device_code.code));
     }
-    let DeviceCode {
-        interval,
-        expires_in,
-        ..
-    } = device_code;
-    let end = Instant::now() + expires_in;
-    while Instant::now() + interval <= end {
-        tokio::time::sleep(interval).await;
-        match accounts.confirmation(&device_code).await {
-            Ok(Confirmation::Pending) => {}
-            Ok(Confirmation::Confirmed(login)) => return Ok(login),
-            Ok(Confirmation::Expired) => break,
-            // The service may be back before the code expires.
-            Err(error) if error.code == Code::Unavailable => {}
-            Err(error) => return Err(failed(error)),
-        }
-    }
-    Err(Failure::failed(
-        "Error: nobody has confirmed it in time. Run `pinix login` again.",
-    ))
+    let login = accounts.wait_for_confirmation(&device_code).await;
+    login.map_err(failed)?.ok_or_else(|| {
+        Failure::failed("Error: the login was not confirmed in time. Run `pinix login` again.")
+    })
 }
 
 fn hub_login(line: &Line) -> Result<ExitCode, Failure> {
     let (_, login) = with_password(line)?;
-    keep(line, login)
+    store(line, &login)
 }
 
 /// Logs in at a registry with a name and a password.
@@ -182,7 +137,7 @@ fn register(line: &Line) -> Result<ExitCode, Failure> {
         made.map_err(failed)
     })?;
     match login {
-        Some(login) => keep_at_registry(line, &named, login, &username),
+        Some(login) => store_at_registry(line, &named, &login, &username),
         None => out(&format!(
             "The account {} is made. Log in with `pinix registry login`.\n",
             at(&username)
@@ -192,48 +147,37 @@ fn register(line: &Line) -> Result<ExitCode, Failure> {
 
 fn registry_login(line: &Line) -> Result<ExitCode, Failure> {
     let (named, login) = with_password(line)?;
-    let username = login.username.clone();
-    keep_at_registry(line, &named, login, &username)
+    store_at_registry(line, &named, &login, &login.username)
 }
 
-fn keep_at_registry(
+fn store_at_registry(
     line: &Line,
     registry: &str,
-    login: Login,
+    login: &Login,
     username: &str,
 ) -> Result<ExitCode, Failure> {
-    let root = place::root(line)?;
-    std::fs::create_dir_all(&root)?;
-    let token = Token::given(login.token.reveal())
-        .ok_or_else(|| Failure::failed("Error: the registry gave an empty token."))?;
-    let username = username.to_owned();
-    let said = format!("Logged in as {} at {registry}.\n", at(&username));
-    let credential = Credential { token, username };
-    Credentials::set(&root, registry, Some(credential)).map_err(failed)?;
-    out(&said)
+    let root = root_dir(line)?;
+    store_registry_login(&root, registry, login, username).map_err(failed)?;
+    out(&format!("Logged in as {} at {registry}.\n", at(username)))
 }
 
 fn registry_logout(line: &Line) -> Result<ExitCode, Failure> {
     line.exactly::<0>()?;
-    let root = place::root(line)?;
     let registry = named_registry(line)?;
-    if Credentials::load(&root)
-        .map_err(failed)?
-        .get(&registry)
-        .is_none()
-    {
-        return out(&format!("Nobody was logged in at {registry}.\n"));
-    }
-    Credentials::set(&root, &registry, None).map_err(failed)?;
-    out(&format!("Logged out at {registry}.\n"))
+    let was_logged_in = remove_registry_login(&root_dir(line)?, &registry).map_err(failed)?;
+    out(&if was_logged_in {
+        format!("Logged out at {registry}.\n")
+    } else {
+        format!("You were not logged in at {registry}.\n")
+    })
 }
 
 fn registry_whoami(line: &Line) -> Result<ExitCode, Failure> {
     line.exactly::<0>()?;
     let (named, address) = registry_address(line)?;
-    let known = Credentials::load(&place::root(line)?).map_err(failed)?;
+    let known = Credentials::load(&root_dir(line)?).map_err(failed)?;
     let Some(known) = known.get(&named) else {
-        return Err(nobody("pinix registry login"));
+        return Err(not_logged_in("pinix registry login"));
     };
     let token = pinion_clip::Token::new(known.token.reveal());
     let accounts = Accounts::at(&address, Some(token)).map_err(failed)?;

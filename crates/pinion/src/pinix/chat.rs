@@ -3,30 +3,24 @@
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
+use pinion_hub_client::{AgentChat, ChatEvent};
 use pinion_jsonl::{DEFAULT_LINE_LIMIT, Input, read_lines};
-use pinion_proto::hub::{InvokeRequest, InvokeResponse};
-use pinion_text::harmless;
-use serde::Deserialize;
-use serde_json::{Map, Value};
 
 use crate::failure::Failure;
 use crate::hub::caller::Caller;
-use crate::invoke::refusal;
+use crate::hub::failed;
 use crate::verb::{Line, Verb};
 use pinion_cli::tables;
+use pinion_text::harmless;
 
-const VERB: Verb = Verb::new("pinix", &tables::pinix::CHAT, talk);
-
-pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Failure> {
-    VERB.run(arguments)
-}
+pub(super) const VERB: Verb = Verb::new("pinix", &tables::pinix::CHAT, talk);
 
 fn talk(line: &Line) -> Result<ExitCode, Failure> {
     line.exactly::<0>()?;
+    let text = |flag: &str| line.value(flag).map(str::to_owned);
+    let client = Caller::of(line)?.client().clone();
     let mut chat = Chat {
-        caller: Caller::of(line)?,
-        agent: line.value("--agent-id").map(str::to_owned),
-        topic: line.value("--topic-id").map(str::to_owned),
+        agent: AgentChat::new(client, text("--agent-id"), text("--topic-id")),
         is_terminal: std::io::stdout().is_terminal(),
     };
     let is_typed = std::io::stdin().is_terminal();
@@ -37,23 +31,8 @@ fn talk(line: &Line) -> Result<ExitCode, Failure> {
 }
 
 struct Chat {
-    caller: Caller,
-    agent: Option<String>,
-    topic: Option<String>,
+    agent: AgentChat,
     is_terminal: bool,
-}
-
-/// The members of an agent's event that the chat shows.
-#[derive(Deserialize)]
-struct Event {
-    #[serde(rename = "type", default)]
-    kind: String,
-    #[serde(default)]
-    content: String,
-    #[serde(default)]
-    name: String,
-    #[serde(default)]
-    topic_id: Option<String>,
 }
 
 impl Chat {
@@ -87,92 +66,57 @@ impl Chat {
             };
             if let Err(failure) = answered {
                 // A failed first message of a script ends the chat; a user can type the message again.
-                if !is_typed && self.topic.is_none() {
+                if !is_typed && !self.agent.has_topic() {
                     return Err(failure);
                 }
                 let _ = failure.report();
                 code = ExitCode::FAILURE;
             }
         }
-        Ok(match is_typed {
-            true => ExitCode::SUCCESS,
-            false => code,
-        })
+        Ok(if is_typed { ExitCode::SUCCESS } else { code })
     }
 
     /// Sends a message and prints the answer as it arrives.
     async fn say(&mut self, message: &str) -> Result<(), Failure> {
-        let members = [
-            ("agent_id", self.agent.as_deref()),
-            ("topic_id", self.topic.as_deref()),
-            ("message", Some(message)),
-        ];
-        let members = members.into_iter();
-        let input: Map<String, Value> = members
-            .filter_map(|(name, value)| Some((name.to_owned(), value?.into())))
-            .collect();
-        let request = InvokeRequest {
-            clip_name: pinion_agent_clip::ALIAS.to_owned().into(),
-            command: "chat".to_owned().into(),
-            input: Value::Object(input).to_string().into(),
-            ..InvokeRequest::default()
-        };
-        let mut answers = self.caller.follow("Invoke", &request).await?;
-        let mut last = String::new();
-        let told = loop {
-            let answer: Option<InvokeResponse> = match answers.next().await {
-                Ok(answer) => answer,
-                Err(refused) => break Err(self.caller.explain(refused)),
-            };
-            let Some(answer) = answer else { break Ok(()) };
-            if let Some(error) = &answer.error {
-                break Err(self.caller.explain(refusal(error)));
-            }
-            if let Ok(event) = serde_json::from_slice(&answer.output) {
-                self.show(event, &mut last)?;
+        let is_terminal = self.is_terminal;
+        let mut answer = self.agent.send(message).await.map_err(failed)?;
+        // An unfinished line gets its end before a tool call and at the end of the answer.
+        let mut line_is_open = false;
+        let ended = loop {
+            match answer.next().await {
+                Ok(Some(ChatEvent::Text(text))) => {
+                    line_is_open = !text.ends_with('\n');
+                    print(&text, is_terminal)?;
+                }
+                Ok(Some(ChatEvent::ToolCall(name))) if is_terminal => {
+                    let start = if line_is_open { "\n" } else { "" };
+                    line_is_open = false;
+                    print(&format!("{start}[{name}]\n"), is_terminal)?;
+                }
+                Ok(Some(ChatEvent::ToolCall(_))) => {}
+                Ok(None) => break Ok(()),
+                Err(failure) => break Err(failed(failure)),
             }
         };
-        if !last.is_empty() && !last.ends_with('\n') {
-            self.print("\n")?;
+        if line_is_open {
+            print("\n", is_terminal)?;
         }
-        told
+        ended
     }
+}
 
-    fn show(&mut self, event: Event, last: &mut String) -> Result<(), Failure> {
-        if event.topic_id.is_some() {
-            self.topic = event.topic_id;
-        }
-        match event.kind.as_str() {
-            "text" if !event.content.is_empty() => {
-                self.print(&event.content)?;
-                *last = event.content;
-            }
-            "tool_call" if self.is_terminal => {
-                let start = if last.is_empty() || last.ends_with('\n') {
-                    ""
-                } else {
-                    "\n"
-                };
-                self.print(&format!("{start}[{}]\n", event.name))?;
-                "\n".clone_into(last);
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn print(&self, text: &str) -> Result<(), Failure> {
-        let mut stdout = std::io::stdout().lock();
-        let shown = match self.is_terminal {
-            true => harmless(text),
-            false => text.to_owned(),
-        };
-        let written = stdout
-            .write_all(shown.as_bytes())
-            .and_then(|()| stdout.flush());
-        match written {
-            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Err(Failure::quiet()),
-            other => Ok(other?),
-        }
+fn print(text: &str, is_terminal: bool) -> Result<(), Failure> {
+    let mut stdout = std::io::stdout().lock();
+    let shown = if is_terminal {
+        harmless(text)
+    } else {
+        text.to_owned()
+    };
+    let written = stdout
+        .write_all(shown.as_bytes())
+        .and_then(|()| stdout.flush());
+    match written {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Err(Failure::quiet()),
+        other => Ok(other?),
     }
 }

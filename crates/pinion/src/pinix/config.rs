@@ -7,18 +7,14 @@ use pinion_access::client::ClientConfig;
 
 use crate::commands::out;
 use crate::failure::Failure;
-use crate::hub::{failed, place};
+use crate::hub::{failed, root_dir};
 use crate::verb::{Line, Verb};
 use pinion_cli::tables;
 
-const VERB: Verb = Verb::new("pinix", &tables::pinix::CONFIG, change);
-
-pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Failure> {
-    VERB.run(arguments)
-}
+pub(super) const VERB: Verb = Verb::new("pinix", &tables::pinix::CONFIG, change);
 
 fn change(line: &Line) -> Result<ExitCode, Failure> {
-    let root = place::root(line)?;
+    let root = root_dir(line)?;
     let words: Vec<&str> = line.words.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["get", name] => {

@@ -3,56 +3,29 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use pinion_access::client::{ClientConfig, Credentials};
+use pinion_access::client::{Credentials, chosen_registry};
 use pinion_clip::install::Library;
 use pinion_clip::registry::{Address, PackageKind, Registry, Search};
 use pinion_clip::source::PackageName;
 use pinion_clip::{Programs, Token};
-use pinion_text::harmless_line;
 
-use super::account;
 use crate::commands::out;
 use crate::failure::Failure;
-use crate::hub::{caller, failed, place};
+use crate::hub::{caller, environment, failed, root_dir};
 use crate::verb::{Line, Verb};
-use pinion_cli::{Place, tables};
+use pinion_cli::tables;
+use pinion_text::harmless_line;
 
-const SEARCH: Verb = Verb::new("pinix registry", &tables::pinix::SEARCH, search);
+pub(super) const SEARCH: Verb = Verb::new("pinix registry", &tables::pinix::SEARCH, search);
 
-const PUBLISH: Verb = Verb::new("pinix registry", &tables::pinix::PUBLISH, publish);
+pub(super) const PUBLISH: Verb = Verb::new("pinix registry", &tables::pinix::PUBLISH, publish);
 
-const TAGS: Verb = Verb::new("pinix registry", &tables::pinix::TAGS, tags);
-
-pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Failure> {
-    let (word, rest) = arguments
-        .split_first()
-        .map_or(("", arguments), |(word, rest)| (word.as_str(), rest));
-    match word {
-        "search" => SEARCH.run(rest),
-        "publish" => PUBLISH.run(rest),
-        "dist-tag" => TAGS.run(rest),
-        "" | "--help" | "-h" => out(&pinion_cli::help::text(&Place::below(
-            "pinix",
-            &tables::pinix::REGISTRY,
-        ))),
-        other => account::run_registry(arguments)
-            .unwrap_or_else(|| Err(super::unknown(&format!("registry {other}")))),
-    }
-}
+pub(super) const TAGS: Verb = Verb::new("pinix registry", &tables::pinix::TAGS, tags);
 
 /// Returns the name of the registry as it was written.
 pub(super) fn named_registry(line: &Line) -> Result<String, Failure> {
-    let set = std::env::var("PINIX_REGISTRY").ok();
-    let named = line.value("--registry").map(str::to_owned);
-    let named = named.or(set.filter(|it| !it.trim().is_empty()));
-    let named = match named {
-        Some(named) => Some(named),
-        None => {
-            ClientConfig::load(&place::root(line)?)
-                .map_err(failed)?
-                .registry
-        }
-    };
+    let root = root_dir(line)?;
+    let named = chosen_registry(&root, line.value("--registry"), environment).map_err(failed)?;
     named.ok_or_else(|| {
         Failure::failed(
             "Error: no registry is configured. Name one with --registry, PINIX_REGISTRY or `pinix config set registry URL`.",
@@ -68,7 +41,7 @@ pub(super) fn registry_address(line: &Line) -> Result<(String, Address), Failure
 }
 
 fn registry(line: &Line) -> Result<Registry, Failure> {
-    let root = place::root(line)?;
+    let root = root_dir(line)?;
     let (named, address) = registry_address(line)?;
     let known = Credentials::load(&root).map_err(failed)?;
     let token = known.get(&named).map(|it| Token::new(it.token.reveal()));
@@ -118,7 +91,7 @@ fn tags(line: &Line) -> Result<ExitCode, Failure> {
         ["add", versioned, tag] => {
             let Some((package, version)) = versioned.rsplit_once('@').filter(|it| !it.0.is_empty())
             else {
-                return Err(line.wrong("say which version, as in @me/todo@1.3.0"));
+                return Err(line.wrong("name a version, as in @me/todo@1.3.0"));
             };
             let package: PackageName = package.parse().map_err(failed)?;
             let registry = registry(line)?;
@@ -126,9 +99,9 @@ fn tags(line: &Line) -> Result<ExitCode, Failure> {
                 let tagged = registry.tag(&package, tag, version).await;
                 tagged.map_err(failed)
             })?;
-            out(&format!("{package}: {tag} is {version} now.\n"))
+            out(&format!("{package}: {tag} is {version}.\n"))
         }
-        _ => Err(line.wrong("say list or add, and which package")),
+        _ => Err(line.wrong("use list or add, with a package")),
     }
 }
 

@@ -10,12 +10,11 @@ use pinion_agent_clip::AgentDefaults;
 use pinion_clip::Programs;
 use pinion_clip::logs::Level;
 use pinion_connect::{Origins, Tls};
-use pinion_hub::{Issuer, JoinOptions, Mode, OfferedClips, Settings};
+use pinion_hub::{Issuer, JoinOptions, Listening, Mode, OfferedClips, PinixDirectory, Settings};
 
 use crate::failure::Failure;
 use crate::hub::agent_sessions::AgentFlags;
-use crate::hub::import::Pinix;
-use crate::hub::{duration, join, place, seat};
+use crate::hub::{duration, failed, join, pid_file, root_dir};
 use crate::verb::Line;
 
 const DEFAULT_PORT: u16 = 9000;
@@ -33,15 +32,13 @@ pub(super) struct Join {
 pub(super) struct Options {
     pub root: PathBuf,
     pub pid: PathBuf,
-    pub address: SocketAddr,
-    pub tls: Option<Tls>,
+    pub listening: Listening,
     pub auth: Auth,
     pub super_token: Option<Token>,
-    pub origins: Origins,
     pub settings: Settings,
     pub level: Level,
     pub programs: Programs,
-    pub import: Option<Pinix>,
+    pub import: Option<PinixDirectory>,
     pub join: Option<Join>,
     /// Settings of agents; `None` for a hub without the clip `agent`.
     pub agent: Option<AgentFlags>,
@@ -52,22 +49,18 @@ pub(super) struct Options {
 impl Options {
     pub fn read(line: &Line) -> Result<Self, Failure> {
         line.exactly::<0>()?;
-        let root = place::root(line)?;
-        let pid = line.value("--pid").map(PathBuf::from);
-        let pid = std::path::absolute(pid.unwrap_or_else(|| seat::pid_file(&root)))?;
-        let origins: Vec<&str> = line.values("--origin").collect();
-        let origins = match origins.contains(&"*") {
-            true => Origins::Any,
-            false => Origins::Listed(origins.iter().map(|it| plain_origin(it)).collect()),
-        };
+        let root = root_dir(line)?;
+        let pid = std::path::absolute(pid_file(line)?)?;
+        let origins = allowed_origins(line.values("--origin"));
         let defaults = Settings::default();
         let settings = Settings {
-            mode: match line.has("--hub-only") {
-                true => Mode::HubOnly,
-                false => Mode::Full,
+            mode: if line.has("--hub-only") {
+                Mode::HubOnly
+            } else {
+                Mode::Full
             },
-            call_timeout: patience(line, "--call-timeout", defaults.call_timeout)?,
-            idle_timeout: patience(line, "--silence", defaults.idle_timeout)?,
+            call_timeout: timeout(line, "--call-timeout", defaults.call_timeout)?,
+            idle_timeout: timeout(line, "--silence", defaults.idle_timeout)?,
             any_origin: origins == Origins::Any,
             trusts_provider_pages: line.has("--trust-provider-pages"),
             issuer: issuer(line)?,
@@ -75,11 +68,13 @@ impl Options {
         };
         let options = Self {
             pid,
-            address: address(line)?,
-            tls: tls(line)?,
+            listening: Listening {
+                address: address(line)?,
+                tls: tls(line)?,
+                origins,
+            },
             auth: auth(line)?,
             super_token: super_token(line)?,
-            origins,
             settings,
             level: level(line)?,
             programs: Programs {
@@ -88,7 +83,10 @@ impl Options {
             },
             join: join(line, &root)?,
             import: match line.value("--import-pinix") {
-                Some(directory) => Some(Pinix::read(&std::path::absolute(directory)?)?),
+                Some(directory) => {
+                    let directory = std::path::absolute(directory)?;
+                    Some(PinixDirectory::read(&directory).map_err(failed)?)
+                }
                 None => None,
             },
             agent: agent(line, &root)?,
@@ -101,50 +99,16 @@ impl Options {
 
     /// Rejects combinations of flags that would leave the hub unprotected or cannot work.
     fn check(&self, line: &Line) -> Result<(), Failure> {
-        if self.import.is_some() && self.tls.is_some() {
+        if self.import.is_some() && self.listening.tls.is_some() {
             return Err(
                 line.wrong("--import-pinix goes without TLS: take over first, then start with it")
             );
         }
-        let bind = self.address.ip();
-        if bind.is_loopback() {
-            return Ok(());
+        let plain_text = line.has("--insecure-bind");
+        match self.listening.exposure(self.auth, plain_text) {
+            Some(reason) => Err(Failure::usage(format!("Error: {reason}"))),
+            None => Ok(()),
         }
-        if self.auth == Auth::OpenLocal {
-            return Err(Failure::usage(format!(
-                "Error: --auth none lets everybody on this machine do everything; it works on a loopback address, not on {bind}."
-            )));
-        }
-        if self.tls.is_none() && !line.has("--insecure-bind") {
-            return Err(Failure::usage(format!(
-                "Error: on {bind} tokens would go over the network in plain text. Add --tls-cert and --tls-key, or --insecure-bind if something in front of the hub speaks TLS."
-            )));
-        }
-        Ok(())
-    }
-
-    /// Returns the hub's address once it listens on `port`.
-    pub fn url(&self, port: u16) -> String {
-        let host = match self.address.ip() {
-            ip if !ip.is_unspecified() => ip,
-            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::LOCALHOST),
-            IpAddr::V6(_) => IpAddr::V6(std::net::Ipv6Addr::LOCALHOST),
-        };
-        let scheme = if self.tls.is_some() { "https" } else { "http" };
-        format!("{scheme}://{}", SocketAddr::new(host, port))
-    }
-
-    /// Returns the host names of the allowed origins.
-    pub fn origin_hosts(&self) -> Vec<String> {
-        let Origins::Listed(origins) = &self.origins else {
-            return Vec::new();
-        };
-        let authorities = origins.iter().filter_map(|origin| origin.split_once("://"));
-        let hosts = authorities.map(|(_, authority)| match authority.rsplit_once(':') {
-            Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
-            _ => authority,
-        });
-        hosts.map(str::to_owned).collect()
     }
 }
 
@@ -160,9 +124,10 @@ fn join(line: &Line, root: &Path) -> Result<Option<Join>, Failure> {
     options.is_hub = true;
     Ok(Some(Join {
         options,
-        shown: match line.has("--offer-all") {
-            true => OfferedClips::All,
-            false => OfferedClips::Installed,
+        shown: if line.has("--offer-all") {
+            OfferedClips::All
+        } else {
+            OfferedClips::Installed
         },
         is_named: line.has("--name"),
     }))
@@ -215,7 +180,7 @@ fn tls(line: &Line) -> Result<Option<Tls>, Failure> {
         (None, None) => Ok(None),
         (Some(certificate), Some(key)) => {
             let tls = Tls::from_pem(&read(certificate)?, &read(key)?);
-            Ok(Some(tls.map_err(crate::hub::failed)?))
+            Ok(Some(tls.map_err(failed)?))
         }
         _ => Err(line.wrong("--tls-cert and --tls-key go together")),
     }
@@ -242,7 +207,7 @@ fn super_token(line: &Line) -> Result<Option<Token>, Failure> {
         (None, None) => std::env::var(SUPER_TOKEN).ok().filter(|it| !it.is_empty()),
     };
     let chosen = given.map(|token| Token::chosen(&token)).transpose();
-    chosen.map_err(crate::hub::failed)
+    chosen.map_err(failed)
 }
 
 /// Returns the issuer whose signed tokens the hub accepts.
@@ -261,7 +226,7 @@ fn issuer(line: &Line) -> Result<Option<Issuer>, Failure> {
         .map_err(|failure| line.wrong(&format!("--jwt-issuer: {}", failure.message)))
 }
 
-fn patience(
+fn timeout(
     line: &Line,
     flag: &str,
     otherwise: Option<Duration>,
@@ -282,9 +247,4 @@ pub(in crate::hub) fn level(line: &Line) -> Result<Level, Failure> {
             "--log-level is debug, info, warn or error, not {other:?}"
         ))),
     }
-}
-
-/// Returns an origin in the form that browsers send.
-fn plain_origin(origin: &str) -> String {
-    origin.trim().trim_end_matches('/').to_ascii_lowercase()
 }

@@ -1,15 +1,15 @@
-//! MCP servers as clips of a hub, configured by `mcp.json` in its directory.
+//! The MCP servers that `mcp.json` in a hub's directory configures, as clips of the hub.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use futures_util::future::{BoxFuture, join_all};
-use pinion_clip::logs::{ClipLog, Level, Origin};
+use pinion_clip::logs::{ClipLog, Level};
 use pinion_clip::{CallError, Snapshot};
-use pinion_connect::{Code, Failure};
 use pinion_hub::{Answers, Endpoint, Hub, HubCall, failed};
-use pinion_mcp::Mount;
+use pinion_status::{Code, Failure};
+
+use super::{Mount, read_mounts};
 
 /// The name of the file in the hub's directory.
 const FILE: &str = "mcp.json";
@@ -18,35 +18,34 @@ const LIMIT: u64 = 16 << 20;
 
 /// The mounted servers.
 #[derive(Debug, Default)]
-pub(super) struct Mounts(Vec<Arc<Mounted>>);
+pub struct Mounts(Vec<Arc<MountedClip>>);
 
 impl Mounts {
     /// Adds the servers in the file under `root`. Errors in the file are written to the hub's log.
     pub fn open(root: &Path, hub: &Hub) -> Self {
-        let complain = |failure: Failure| {
-            let message = format!("{FILE}: {failure}");
-            hub.log().push(Level::Error, Origin::System, &message);
+        let report = |failure: Failure| {
+            hub.write_log(Level::Error, &format!("{FILE}: {failure}"));
         };
         let text = match pinion_files::read_text(&root.join(FILE), LIMIT) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Self::default(),
             Err(error) => {
-                complain(Failure::new(Code::Unavailable, error.to_string()));
+                report(Failure::new(Code::Unavailable, error.to_string()));
                 return Self::default();
             }
         };
-        let configs = pinion_mcp::read_mounts(&text, root).unwrap_or_else(|failure| {
-            complain(failure);
+        let configs = read_mounts(&text, root).unwrap_or_else(|failure| {
+            report(failure);
             Vec::new()
         });
         let mut mounts = Vec::new();
         for config in configs {
             let alias = config.alias.clone();
             let log = ClipLog::at(root.join("logs").join(format!("{alias}.log")));
-            let mounted = Arc::new(Mounted(Mount::new(config, Arc::new(log))));
+            let mounted = Arc::new(MountedClip(Mount::new(config, Arc::new(log))));
             match hub.add_builtin(&alias, mounted.clone()) {
                 Ok(()) => mounts.push(mounted),
-                Err(failure) => complain(failure),
+                Err(failure) => report(failure),
             }
         }
         Self(mounts)
@@ -60,9 +59,9 @@ impl Mounts {
 
 /// An MCP server as an endpoint of the hub.
 #[derive(Debug)]
-struct Mounted(Mount);
+struct MountedClip(Mount);
 
-impl Endpoint for Mounted {
+impl Endpoint for MountedClip {
     fn snapshot(&self) -> Snapshot {
         self.0.snapshot()
     }
@@ -73,8 +72,7 @@ impl Endpoint for Mounted {
             let failure = Failure::new(Code::Unimplemented, message);
             return failed(CallError::Unanswered(failure));
         }
-        let input: Bytes = call.input;
-        self.0.invoke(&call.command, input, call.deadline)
+        self.0.invoke(&call.command, call.input, call.deadline)
     }
 
     fn inspect(&self) -> BoxFuture<'_, Result<Snapshot, Failure>> {
