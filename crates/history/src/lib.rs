@@ -6,12 +6,13 @@
 //! | [`TimelineStore`] | numbered events, the entities derived from them, every version of those | showing a conversation |
 //!
 //! Both traits are synchronous: the caller chooses the thread. The front decides the meaning and
-//! the numbers of events and the entities they produce; here payloads are JSON text and are never
-//! parsed.
+//! the numbers of events and the entities they produce; the stores treat payloads as JSON text and never
+//! parse them. Lists and exports for people are written by the functions of `report.rs`.
 
 mod canonical;
 mod choice;
 mod error;
+mod report;
 mod sql;
 mod timeline;
 mod transcript;
@@ -24,6 +25,10 @@ pub use choice::{
     read_turns,
 };
 pub use error::HistoryError;
+pub use report::{
+    ExportForm, ListForm, ReportError, ShowForm, TimelineExport, TimelineSelection, TurnExport,
+    TurnSelection, list_sessions, list_turns, show_events, show_timeline, show_turn,
+};
 pub use timeline::{
     EntityChange, Fault, MemoryTimeline, Rebuild, TimelineEntity, TimelineEvent, TimelineSession,
     TimelineSnapshot, TimelineStore, View, rebuild,

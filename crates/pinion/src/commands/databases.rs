@@ -1,11 +1,10 @@
-//! The parts that `turns` and `timeline` share: the choice of the database, the filter, the format and the
+//! The flags that `turns` and `timeline` share: the choice of the database, the filter, the format and the
 //! destination.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
 
-use pinion_history::{HistoryError, StoreChoice, Transcript};
-use pinion_text::columns;
+use pinion_history::{ExportForm, HistoryError, ListForm, ReportError, ShowForm, StoreChoice};
 
 use crate::failure::Failure;
 use crate::verb::Line;
@@ -18,7 +17,7 @@ pub(super) enum Store {
 }
 
 impl Store {
-    pub(super) fn name(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             Self::Turns => "turns",
             Self::Timeline => "timeline",
@@ -26,7 +25,7 @@ impl Store {
     }
 
     /// Returns the flags that name its database.
-    fn place(self) -> [&'static str; 3] {
+    fn flags(self) -> [&'static str; 3] {
         match self {
             Self::Turns => ["--turns-db", "--turns-dsn", "--turns-backend"],
             Self::Timeline => ["--timeline-db", "--timeline-dsn", "--timeline-backend"],
@@ -34,57 +33,9 @@ impl Store {
     }
 }
 
-/// The verb after `turns` or `timeline`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum What {
-    List,
-    Show,
-    Export,
-    Check,
-}
-
-/// The format of printed output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Shape {
-    #[default]
-    Text,
-    Json,
-    Yaml,
-}
-
-/// The format of an export.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
-    Jsonl,
-    Markdown,
-    Html,
-}
-
-impl Format {
-    fn named(line: &Line, name: &str) -> Result<Self, Failure> {
-        match name {
-            "jsonl" => Ok(Self::Jsonl),
-            "markdown" | "md" => Ok(Self::Markdown),
-            "html" => Ok(Self::Html),
-            other => Err(line.wrong(&format!(
-                "unknown format {other:?}; use jsonl, markdown or html"
-            ))),
-        }
-    }
-
-    fn of_file(name: &str) -> Option<Self> {
-        match name.rsplit_once('.')?.1 {
-            "jsonl" | "ndjson" => Some(Self::Jsonl),
-            "md" | "markdown" => Some(Self::Markdown),
-            "html" | "htm" => Some(Self::Html),
-            _ => None,
-        }
-    }
-}
-
 /// The parsed command line.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct Arguments {
     backend: String,
     dsn: String,
     db: String,
@@ -92,20 +43,25 @@ pub(super) struct Asked {
     pub(super) phase: Option<String>,
     pub(super) limit: Option<usize>,
     pub(super) as_of: Option<u64>,
-    pub(super) shape: Shape,
-    /// `turns export --all` or `timeline show --events` was given: the output is not limited to the usual selection.
-    pub(super) everything: bool,
-    format: Option<Format>,
+    pub(super) form: ShowForm,
+    format: Option<ExportForm>,
     output: Option<String>,
 }
 
-impl Asked {
+impl Arguments {
     /// Parses the flags of a command.
     pub(super) fn read(store: Store, line: &Line) -> Result<Self, Failure> {
         let [] = line.exactly()?;
         let text = |flag: &str| line.value(flag).map(str::to_owned);
-        let [db, dsn, backend] = store.place().map(|flag| text(flag).unwrap_or_default());
-        let asked = Self {
+        let [db, dsn, backend] = store.flags().map(|flag| text(flag).unwrap_or_default());
+        let format = |name: &str| {
+            ExportForm::named(name).ok_or_else(|| {
+                line.wrong(&format!(
+                    "unknown format {name:?}; use jsonl, markdown or html"
+                ))
+            })
+        };
+        let arguments = Self {
             backend,
             dsn,
             db,
@@ -113,27 +69,23 @@ impl Asked {
             phase: text("--phase"),
             limit: line.parsed("--limit", "a number")?,
             as_of: line.parsed("--as-of", "a number")?,
-            shape: if line.has("--json") {
-                Shape::Json
+            form: if line.has("--json") {
+                ShowForm::Json
             } else if line.has("--yaml") {
-                Shape::Yaml
+                ShowForm::Yaml
             } else {
-                Shape::Text
+                ShowForm::Text
             },
-            everything: line.has("--all") || line.has("--events"),
-            format: line
-                .value("--format")
-                .map(|name| Format::named(line, name))
-                .transpose()?,
+            format: line.value("--format").map(format).transpose()?,
             output: text("--output"),
         };
-        if asked.choice() == StoreChoice::default() {
+        if arguments.choice() == StoreChoice::default() {
             let name = store.name();
             return Err(line.wrong(&format!(
                 "name a database with --{name}-db FILE or --{name}-dsn DSN"
             )));
         }
-        Ok(asked)
+        Ok(arguments)
     }
 
     pub(super) fn choice(&self) -> StoreChoice<'_> {
@@ -144,16 +96,27 @@ impl Asked {
         }
     }
 
-    /// Returns the format of an export: the one of `--format`, else the one of the file's extension, else JSON lines.
-    pub(super) fn format(&self) -> Format {
-        let by_name = || Format::of_file(self.output.as_deref()?);
-        self.format.or_else(by_name).unwrap_or(Format::Jsonl)
+    /// Returns the form of a list, which has a heading on a terminal.
+    pub(super) fn list_form(&self) -> ListForm {
+        if self.form == ShowForm::Json {
+            ListForm::Json
+        } else if io::stdout().is_terminal() {
+            ListForm::Table
+        } else {
+            ListForm::Columns
+        }
+    }
+
+    /// Returns the form of an export: the one of `--format`, else the one of the file's extension, else JSON lines.
+    pub(super) fn export_form(&self) -> ExportForm {
+        let by_name = || ExportForm::of_file(self.output.as_deref()?);
+        self.format.or_else(by_name).unwrap_or(ExportForm::Jsonl)
     }
 
     /// Writes to the file of `--output`, or to standard output. A reader that has gone away is not an error.
     pub(super) fn write(
         &self,
-        write: impl FnOnce(&mut dyn Write) -> Result<(), Stopped>,
+        write: impl FnOnce(&mut dyn Write) -> Result<(), ReportError>,
     ) -> Result<ExitCode, Failure> {
         let written = match &self.output {
             Some(path) => {
@@ -170,78 +133,42 @@ impl Asked {
             }
         };
         match written {
-            Ok(()) => Ok(ExitCode::SUCCESS),
-            Err(Stopped::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+            Err(ReportError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
                 Ok(ExitCode::SUCCESS)
             }
-            Err(Stopped::Output(error)) => Err(error.into()),
-            Err(Stopped::Store(error)) => Err(failed(error)),
-        }
-    }
-
-    /// Formats a transcript as a page; the second and later ones of a web page follow the first.
-    pub(super) fn page(format: Format, transcript: &Transcript) -> String {
-        match format {
-            Format::Html => transcript.html(),
-            Format::Markdown | Format::Jsonl => transcript.markdown(),
+            written => Ok(written.map(|()| ExitCode::SUCCESS)?),
         }
     }
 }
 
-/// The reason why writing ended early.
-#[derive(Debug)]
-pub(super) enum Stopped {
-    Output(io::Error),
-    Store(HistoryError),
-}
-
-impl From<io::Error> for Stopped {
-    fn from(error: io::Error) -> Self {
-        Self::Output(error)
-    }
-}
-
-impl From<HistoryError> for Stopped {
+/// Wrong options are errors of usage.
+impl From<HistoryError> for Failure {
     fn from(error: HistoryError) -> Self {
-        Self::Store(error)
+        match error.code() {
+            "history_options" | "history_backend" => Self::usage(format!("Error: {error}")),
+            _ => Self::failed(format!("Error: {error}")),
+        }
     }
 }
 
-/// Makes the failure of a database error: wrong options are errors of usage.
-pub(super) fn failed(error: HistoryError) -> Failure {
-    match error.code() {
-        "history_options" | "history_backend" => Failure::usage(format!("Error: {error}")),
-        _ => Failure::failed(format!("Error: {error}")),
+impl From<ReportError> for Failure {
+    fn from(error: ReportError) -> Self {
+        match error {
+            ReportError::Store(error) => error.into(),
+            ReportError::Output(error) => error.into(),
+            ReportError::Missing(message) => Self::failed(format!("Error: {message}")),
+            ReportError::Ambiguous(message) => Self::usage(format!("Error: {message}")),
+        }
     }
 }
 
 /// Prints the problems that a check found.
-pub(super) fn checked(problems: Result<Vec<String>, HistoryError>) -> Result<ExitCode, Failure> {
-    let problems = problems.map_err(failed)?;
+pub(super) fn report_problems(problems: &[String]) -> Result<ExitCode, Failure> {
     if problems.is_empty() {
         return super::out("ok\n");
     }
-    let lines: String = problems
-        .iter()
-        .map(|problem| format!("{problem}\n"))
-        .collect();
-    super::out(&lines)?;
+    super::out(&(problems.join("\n") + "\n"))?;
     Ok(ExitCode::FAILURE)
-}
-
-/// Formats rows in columns, with a heading on a terminal.
-pub(super) fn table<const N: usize>(heading: [&str; N], mut rows: Vec<[String; N]>) -> String {
-    if !rows.is_empty() && io::stdout().is_terminal() {
-        rows.insert(0, heading.map(str::to_owned));
-    }
-    columns(&rows)
-}
-
-/// Returns the beginning of a text on one line, without control characters.
-pub(super) fn beginning(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().take(20).collect();
-    let words = words.join(" ");
-    words.chars().filter(|c| !c.is_control()).take(60).collect()
 }
 
 #[cfg(test)]
@@ -256,7 +183,7 @@ mod tests {
     });
     const SHOW: Verb = Verb::new("pinion timeline", &TIMELINE_SHOW, |_| Ok(ExitCode::SUCCESS));
 
-    fn asked(store: Store, words: &str) -> Result<Asked, String> {
+    fn read(store: Store, words: &str) -> Result<Arguments, String> {
         let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
         let verb = match store {
             Store::Turns => &TURNS,
@@ -264,30 +191,29 @@ mod tests {
             Store::Timeline => &TIMELINE,
         };
         let line = Line::read(verb, &words).map_err(|failure| failure.to_string())?;
-        Asked::read(store, &line.unwrap()).map_err(|failure| failure.to_string())
+        Arguments::read(store, &line.unwrap()).map_err(|failure| failure.to_string())
     }
 
     #[test]
     fn flags_are_read_in_both_forms() {
         let line = "--turns-db=a.db --session s --phase=failed --all -o talk.md";
-        let read = asked(Store::Turns, line).unwrap();
-        assert_eq!(read.choice().db, "a.db");
-        assert_eq!(read.session.as_deref(), Some("s"));
-        assert_eq!(read.phase.as_deref(), Some("failed"));
-        assert!(read.everything);
-        assert_eq!(read.format(), Format::Markdown);
+        let arguments = read(Store::Turns, line).unwrap();
+        assert_eq!(arguments.choice().db, "a.db");
+        assert_eq!(arguments.session.as_deref(), Some("s"));
+        assert_eq!(arguments.phase.as_deref(), Some("failed"));
+        assert_eq!(arguments.export_form(), ExportForm::Markdown);
         let line = "--timeline-backend sqlite --timeline-dsn a.db --format html -o x.md";
-        let read = asked(Store::Timeline, line).unwrap();
+        let arguments = read(Store::Timeline, line).unwrap();
         assert_eq!(
-            (read.choice().backend, read.choice().dsn),
+            (arguments.choice().backend, arguments.choice().dsn),
             ("sqlite", "a.db")
         );
-        assert_eq!(read.format(), Format::Html);
+        assert_eq!(arguments.export_form(), ExportForm::Html);
         let line = "--timeline-dsn x --as-of 7 --json --session-id s";
-        let read = asked(Store::Timeline, line).unwrap();
-        assert_eq!((read.as_of, read.shape), (Some(7), Shape::Json));
-        assert_eq!(read.session.as_deref(), Some("s"));
-        assert_eq!(read.format(), Format::Jsonl);
+        let arguments = read(Store::Timeline, line).unwrap();
+        assert_eq!((arguments.as_of, arguments.form), (Some(7), ShowForm::Json));
+        assert_eq!(arguments.session.as_deref(), Some("s"));
+        assert_eq!(arguments.export_form(), ExportForm::Jsonl);
     }
 
     #[test]
@@ -306,16 +232,8 @@ mod tests {
                 "unknown format \"pdf\"",
             ),
         ] {
-            let error = asked(store, line).unwrap_err();
+            let error = read(store, line).unwrap_err();
             assert!(error.contains(said), "{line}: {error}");
         }
-    }
-
-    #[test]
-    fn columns_are_as_wide_as_they_need_to_be() {
-        let row = |a: &str, b: &str| [a.to_owned(), b.to_owned()];
-        let rows = vec![row("é", "x"), row("long", "")];
-        assert_eq!(table(["a", "b"], rows), "é     x\nlong\n");
-        assert_eq!(beginning("a\n\tb \u{1b}[31mc"), "a b [31mc");
     }
 }
