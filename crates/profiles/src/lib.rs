@@ -22,6 +22,7 @@ mod oauth;
 mod outbound;
 mod profile;
 mod registry;
+mod report;
 mod resolve;
 mod settings;
 mod slug;
@@ -42,6 +43,7 @@ pub use locations::{
 pub use pinion_yaml::Problem;
 pub use profile::{Profile, StackEntry};
 pub use registry::Registry;
+pub use report::{debug_report, profile_rows, profile_table, settings_report};
 pub use resolve::{Factories, ProfileRequest, Resolved, resolve};
 pub use settings::{
     ApiSettings, ChatSettings, ClaudeSettings, ClientSettings, GeminiSettings, InferenceOverrides,
