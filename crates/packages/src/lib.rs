@@ -8,6 +8,7 @@ mod archive;
 mod error;
 mod fetcher;
 mod install;
+mod report;
 mod stage;
 
 use std::fs;
@@ -16,6 +17,7 @@ use pinion_config::{Dirs, Package, PackageSource, Scope, remove_package};
 
 pub use error::PackageError;
 pub use install::Installed;
+pub use report::{package_line, package_row};
 
 /// The permission to fetch from the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -23,7 +23,6 @@ use pinion_config::{FileImage, PreparedImage, TrustFlag};
 use pinion_text::nearest;
 
 pub(crate) use self::complete::complete;
-pub(crate) use self::sessions::all_sessions;
 use crate::cli::Action;
 use crate::failure::Failure;
 use crate::pinocchio::Verb as Prompting;

@@ -67,6 +67,15 @@ pub fn list(directory: &Path) -> Vec<SessionInfo> {
     sessions
 }
 
+/// Lists the sessions in all directories below `root`, last used first.
+pub fn list_all(root: &Path) -> Vec<SessionInfo> {
+    let directories = std::fs::read_dir(root).into_iter().flatten().flatten();
+    let mut sessions: Vec<SessionInfo> =
+        directories.flat_map(|entry| list(&entry.path())).collect();
+    sessions.sort_by_key(|info| std::cmp::Reverse(info.modified));
+    sessions
+}
+
 /// Returns the text of all messages of user and models in a session, for searching.
 pub fn all_text(path: &Path) -> io::Result<String> {
     let (_, tree) = read(path)?;

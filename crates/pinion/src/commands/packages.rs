@@ -1,15 +1,11 @@
 //! `install`, `remove`, `update`, `list`: manage packages of extensions, skills and prompt templates.
 
-use std::fmt::Write;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use pinion_config::{
-    Dirs, Package, PackageContents, ProjectTrust, Scope, Settings, Trust, TrustFlag, list_packages,
+    Dirs, Package, ProjectTrust, Scope, Settings, Trust, TrustFlag, list_packages,
 };
-use pinion_packages::{Installed, Installer, Network, PackageError, Updated, parse_source};
-use pinion_text::amount;
-use serde_json::json;
+use pinion_packages::{Installer, Network, PackageError, package_line, package_row, parse_source};
 
 use super::out;
 use crate::failure::Failure;
@@ -116,37 +112,7 @@ fn install_one(dirs: &Dirs, text: &str, arguments: &Arguments) -> Result<ExitCod
             );
         }
     }
-    out(&format!("Installed {}", describe(&installed)))
-}
-
-/// Returns one line about a package: its source, version, contents and directory.
-fn describe(installed: &Installed) -> String {
-    let name = installed.source.text();
-    let version = installed.version.as_deref();
-    let version = version.filter(|version| !name.ends_with(&format!("@{version}")));
-    let version = version.map_or_else(String::new, |version| format!(" {version}"));
-    format!(
-        "{name}{version}: {}\n  {}\n",
-        count(&installed.contents),
-        installed.root.display()
-    )
-}
-
-fn count(contents: &PackageContents) -> String {
-    let parts: Vec<String> = [
-        (contents.extensions.len(), "extension"),
-        (contents.skills.len(), "skill"),
-        (contents.prompts.len(), "prompt template"),
-    ]
-    .into_iter()
-    .filter(|(count, _)| *count > 0)
-    .map(|(count, word)| amount::count(count, word))
-    .collect();
-    if parts.is_empty() {
-        "nothing is used of it".to_owned()
-    } else {
-        parts.join(", ")
-    }
+    out(&installed.report())
 }
 
 fn remove(dirs: &Dirs, text: &str, arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -185,37 +151,22 @@ fn update(dirs: &Dirs, text: Option<&str>, arguments: &Arguments) -> Result<Exit
             )));
         }
     }
-    let mut said = String::new();
+    let mut report = String::new();
     let mut failures = 0;
     for package in packages {
-        match update_one(&arguments.installer(dirs), &package) {
-            Ok(line) => said.push_str(&line),
-            Err(failure) => {
+        match arguments.installer(dirs).update(&package) {
+            Ok(updated) => report.push_str(&updated.report(package.source.text())),
+            Err(error) => {
                 failures += 1;
-                failure.report();
+                Failure::from(error).report();
             }
         }
     }
-    if said.is_empty() && failures == 0 {
+    if report.is_empty() && failures == 0 {
         eprintln!("There is nothing to update.");
     }
-    out(&said)?;
+    out(&report)?;
     Ok(ExitCode::from(u8::from(failures > 0)))
-}
-
-fn update_one(installer: &Installer<'_>, package: &Package) -> Result<String, Failure> {
-    let source = package.source.text();
-    Ok(match installer.update(package)? {
-        Updated::InPlace => String::new(),
-        Updated::Pinned => format!("Kept {source}: its version is pinned\n"),
-        Updated::Fetched { before, installed } => match (before, &installed.version) {
-            (Some(before), Some(after)) if before == *after => {
-                format!("Fetched {source} {after} again\n")
-            }
-            (Some(before), Some(after)) => format!("Updated {source} {before} → {after}\n"),
-            _ => format!("Installed {}", describe(&installed)),
-        },
-    })
 }
 
 fn list(dirs: &Dirs, arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -227,9 +178,9 @@ fn list(dirs: &Dirs, arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut text = String::new();
     for package in &packages {
         if arguments.json {
-            text.push_str(&json_line(package))
+            text.push_str(&package_line(package))
         } else {
-            text.push_str(&table_lines(package))
+            text.push_str(&package_row(package))
         }
     }
     out(&text)
@@ -244,52 +195,4 @@ fn all(dirs: &Dirs, trust: ProjectTrust) -> Vec<Package> {
         eprintln!("Warning: {notice}");
     }
     packages
-}
-
-fn table_lines(package: &Package) -> String {
-    let source = package.source.text();
-    let scope = package.scope.as_str();
-    let mut text = String::new();
-    // Writing to a String cannot fail.
-    let _ = match &package.root {
-        Some(root) => writeln!(
-            text,
-            "{scope:8} {source}{}  {}{}\n         {}",
-            package
-                .version()
-                .map_or_else(String::new, |version| format!("  {version}")),
-            count(&PackageContents::of_package(package)),
-            if package.is_filtered() {
-                " (filtered)"
-            } else {
-                ""
-            },
-            root.display()
-        ),
-        None => writeln!(text, "{scope:8} {source}  not installed"),
-    };
-    text
-}
-
-fn json_line(package: &Package) -> String {
-    let contents = PackageContents::of_package(package);
-    let texts = |paths: &[PathBuf]| -> Vec<String> {
-        paths
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect()
-    };
-    let line = pinion_jsonl::json::to_string(&json!({
-        "source": package.source.text(),
-        "scope": package.scope.as_str(),
-        "path": package.root.as_ref().map(|root| root.display().to_string()),
-        "installed": package.root.is_some(),
-        "version": package.version(),
-        "filtered": package.is_filtered(),
-        "pinned": package.source.is_pinned(),
-        "extensions": texts(&contents.extensions),
-        "skills": texts(&contents.skills),
-        "prompts": texts(&contents.prompts),
-    }));
-    line + "\n"
 }

@@ -1,13 +1,10 @@
 //! `sessions`: lists, shows and exports stored sessions.
 
-use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use pinion_config::{Dirs, Settings, Trust, TrustFlag};
-use pinion_message::{Block, Message};
-use pinion_session::{SessionInfo, Store};
-use serde_json::json;
+use pinion_session::{SessionInfo, Store, list_all, plain_text};
 
 use super::{export, out};
 use crate::failure::Failure;
@@ -89,18 +86,18 @@ fn list(scope: Scope, shape: Shape) -> Result<ExitCode, Failure> {
     let places = places()?;
     let sessions = match scope {
         Scope::Project => pinion_session::list(&places.project),
-        Scope::All => all_sessions(&places.root),
+        Scope::All => list_all(&places.root),
     };
     match shape {
         Shape::Json => out(&sessions
             .iter()
-            .map(|info| json_line(info) + "\n")
+            .map(SessionInfo::json_line)
             .collect::<String>()),
         Shape::Table => {
             if sessions.is_empty() {
                 eprintln!("No sessions here yet. Use --all for those of other directories.");
             }
-            out(&sessions.iter().map(table_line).collect::<String>())
+            out(&sessions.iter().map(SessionInfo::row).collect::<String>())
         }
     }
 }
@@ -109,42 +106,6 @@ fn list(scope: Scope, shape: Shape) -> Result<ExitCode, Failure> {
 pub(super) fn ids() -> Result<Vec<String>, Failure> {
     let sessions = pinion_session::list(&places()?.project);
     Ok(sessions.into_iter().map(|info| info.id).collect())
-}
-
-/// Returns the sessions of all directories, the last used ones first.
-pub(crate) fn all_sessions(root: &std::path::Path) -> Vec<SessionInfo> {
-    let directories = std::fs::read_dir(root).into_iter().flatten().flatten();
-    let mut sessions: Vec<SessionInfo> = directories
-        .flat_map(|entry| pinion_session::list(&entry.path()))
-        .collect();
-    sessions.sort_by_key(|info| std::cmp::Reverse(info.modified));
-    sessions
-}
-
-fn json_line(info: &SessionInfo) -> String {
-    pinion_jsonl::json::to_string(&json!({
-        "path": info.path,
-        "id": info.id,
-        "cwd": info.cwd,
-        "name": info.name,
-        "created": info.created,
-        "modified": info.modified,
-        "messageCount": info.message_count,
-        "firstMessage": info.first_message,
-    }))
-}
-
-fn table_line(info: &SessionInfo) -> String {
-    let id: String = info.id.chars().take(8).collect();
-    let title = info.name.as_deref().unwrap_or(&info.first_message);
-    let title: String = title
-        .lines()
-        .next()
-        .unwrap_or_default()
-        .chars()
-        .take(72)
-        .collect();
-    format!("{id}  {:>5} messages  {title}\n", info.message_count)
 }
 
 fn find(argument: &str) -> Result<PathBuf, Failure> {
@@ -166,41 +127,6 @@ fn show(argument: &str) -> Result<ExitCode, Failure> {
     for notice in &opened.notices {
         eprintln!("Warning: {notice}");
     }
-    let mut text = String::new();
-    for message in opened.store.context().messages {
-        describe(&message, &mut text);
-    }
-    out(&text)
-}
-
-fn describe(message: &Message, text: &mut String) {
-    let mut part = |who: &str, what: &str| {
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "{who}: {}\n", what.trim_end());
-    };
-    match message {
-        Message::User(user) => part("user", &user.content.joined_text("\n")),
-        Message::Custom(custom) => part(&custom.custom_type, &custom.content.joined_text("\n")),
-        Message::Assistant(answer) => {
-            for block in &answer.content {
-                match block {
-                    Block::Text(block) => part("assistant", &block.text),
-                    Block::ToolCall(call) => {
-                        part(&format!("call {}", call.name), &call.arguments.to_string());
-                    }
-                    Block::Thinking(_) | Block::Image { .. } => {}
-                }
-            }
-            if let Some(error) = &answer.error_message {
-                part("error", error);
-            }
-        }
-        Message::ToolResult(result) => {
-            let texts: Vec<&str> = result.content.iter().filter_map(Block::as_text).collect();
-            part(&format!("result {}", result.tool_name), &texts.join("\n"));
-        }
-        Message::BashExecution(bash) => part(&format!("$ {}", bash.command), &bash.output),
-        Message::CompactionSummary(summary) => part("summary", &summary.summary),
-        Message::BranchSummary(summary) => part("branch summary", &summary.summary),
-    }
+    let messages = opened.store.context().messages;
+    out(&plain_text(messages.iter().map(|message| &**message)))
 }

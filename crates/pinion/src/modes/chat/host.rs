@@ -108,7 +108,7 @@ impl Host for SessionHost {
             SessionScope::Project => {
                 project.map_or_else(Vec::new, |place| pinion_session::list(&place))
             }
-            SessionScope::Everywhere => crate::commands::all_sessions(&everywhere),
+            SessionScope::Everywhere => pinion_session::list_all(&everywhere),
         };
         Box::pin(async move {
             tokio::task::spawn_blocking(list)
