@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use pinion_cli::{Place, tables};
-use pinion_commands::{BUILT_INS, HelpLevel, HelpPage, Repository};
+use pinion_commands::{BUILT_INS, HelpLevel, HelpPage, Repository, pages_table, related_pages};
 use pinion_run_command::built_ins;
-use pinion_text::{columns, nearest};
+use pinion_text::nearest;
 
 use super::host::CommandHost;
 use super::verbs::failed;
@@ -33,7 +33,7 @@ pub(super) fn help(program: Program, words: &[String]) -> Result<ExitCode, Failu
         let page = found
             .command
             .help(&call, HelpLevel::Short, &built_ins(found.command));
-        return out(&(page + &related(&repository.related_pages(&found.path))));
+        return out(&(page + &related_pages(&repository.related_pages(&found.path))));
     }
     let below = repository.below(words);
     if !below.is_empty() {
@@ -43,15 +43,6 @@ pub(super) fn help(program: Program, words: &[String]) -> Result<ExitCode, Failu
     match verb(words) {
         Some(place) => commands::help(&place),
         None => Err(unknown(&repository, words)),
-    }
-}
-
-/// Returns the list of pages that a command's help shows.
-pub(super) fn related(pages: &[&HelpPage]) -> String {
-    if pages.is_empty() {
-        String::new()
-    } else {
-        format!("\nMore about it (help TOPIC):\n{}", table(pages))
     }
 }
 
@@ -97,13 +88,7 @@ fn list(program: Program, repository: &Repository, option: &str) -> Result<ExitC
     if pages.is_empty() {
         eprintln!("No help pages. They are Markdown files in the directory doc of a repository.");
     }
-    out(&table(&pages))
-}
-
-fn table(pages: &[&HelpPage]) -> String {
-    // The empty column indents the others.
-    let rows = pages.iter().map(|page| ["", &page.slug, page.summary()]);
-    columns(&rows.collect::<Vec<_>>())
+    out(&pages_table(&pages))
 }
 
 fn unknown(repository: &Repository, words: &[String]) -> Failure {

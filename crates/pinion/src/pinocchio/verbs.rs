@@ -6,13 +6,12 @@ use std::process::ExitCode;
 
 use pinion_cli::tables;
 use pinion_commands::{
-    BUILT_INS, Command, CommandError, CommandLine, EntryKind, HelpLevel, HelpPage, Repository,
-    World, leading_options,
+    BUILT_INS, Command, CommandError, CommandLine, HelpLevel, HelpPage, Repository, World,
+    commands_json, commands_table, leading_options, related_pages,
 };
 use pinion_run_command::{End, Job, Mode, Options, RedirectedStderr, RunError, RunHost};
 use pinion_run_command::{built_ins, leading};
-use pinion_text::{columns, nearest};
-use serde_json::json;
+use pinion_text::nearest;
 
 use super::host::CommandHost;
 use super::pages;
@@ -120,11 +119,11 @@ fn execute(
     let values = &parsed.builtin;
     if values.flag("long-help") {
         let page = command.help(call, HelpLevel::Long, &built_ins);
-        return out(&(page + &pages::related(related)));
+        return out(&(page + &related_pages(related)));
     }
     if values.flag("help") {
         let page = command.help(call, HelpLevel::Short, &built_ins);
-        return out(&(page + &pages::related(related)));
+        return out(&(page + &related_pages(related)));
     }
     if values.flag("version") {
         return crate::commands::version();
@@ -226,39 +225,14 @@ fn list(line: &Line) -> Result<ExitCode, Failure> {
     }
     let listed = repository.list();
     if as_json {
-        let rows: Vec<_> = listed
-            .iter()
-            .map(|entry| {
-                json!({
-                    "command": entry.path.join(" "),
-                    "short": entry.short,
-                    "kind": kind(entry.kind),
-                    "source": entry.source,
-                })
-            })
-            .collect();
-        return out(&format!("{:#}\n", json!(rows)));
+        return out(&format!("{:#}\n", commands_json(&listed)));
     }
     if listed.is_empty() {
         eprintln!(
             "No commands. Put YAML files into ~/.pinocchio/prompts, or name directories under app.repositories in ~/.pinocchio/config.yaml."
         );
     }
-    let rows = listed.iter().map(|entry| {
-        let mark = match entry.kind {
-            EntryKind::Command => "",
-            EntryKind::Alias => " (alias)",
-        };
-        [entry.path.join(" "), format!("{}{mark}", entry.short)]
-    });
-    out(&columns(&rows.collect::<Vec<_>>()))
-}
-
-fn kind(kind: EntryKind) -> &'static str {
-    match kind {
-        EntryKind::Command => "command",
-        EntryKind::Alias => "alias",
-    }
+    out(&commands_table(&listed))
 }
 
 pub(super) fn failed(error: CommandError) -> Failure {
