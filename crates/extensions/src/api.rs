@@ -11,6 +11,7 @@ mod extensions;
 mod handler_answers;
 mod held_records;
 mod hooks;
+mod inspect;
 mod instance;
 mod loaded;
 mod models;

@@ -27,6 +27,7 @@ mod lenient;
 mod log;
 mod mask;
 mod money;
+mod past_runs;
 mod peek;
 mod plan;
 mod prompt;

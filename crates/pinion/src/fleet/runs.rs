@@ -3,11 +3,9 @@
 use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::{Duration, SystemTime};
 
-use pinion_fleet::{ChildStatus, RunDir, RunStatus};
+use pinion_fleet::{RunDir, RunStatus};
 use pinion_tui::sanitise;
-use serde_json::json;
 
 use super::arguments::Which;
 use super::words_of;
@@ -28,10 +26,11 @@ pub(super) fn show(root: &Path, run: &str, json: bool) -> Result<ExitCode, Failu
         );
     }
     let text = report.markdown();
-    match std::io::stdout().is_terminal() {
+    if std::io::stdout().is_terminal() {
         // Texts of children must not control the terminal.
-        true => out(&sanitise(&text)),
-        false => out(&text),
+        out(&sanitise(&text))
+    } else {
+        out(&text)
     }
 }
 
@@ -40,42 +39,8 @@ pub(super) fn list(root: &Path, json: bool) -> Result<ExitCode, Failure> {
     if runs.is_empty() {
         eprintln!("No runs yet. `pinion fleet run PLAN.yaml` makes one.");
     }
-    let mut text = String::new();
-    for directory in runs.into_iter().rev() {
-        let (Ok(state), Ok(report)) = (directory.state(), directory.report()) else {
-            continue;
-        };
-        let finished = state
-            .children
-            .iter()
-            .filter(|child| child.status == ChildStatus::Finished)
-            .count();
-        if json {
-            let line = json!({
-                "run": directory.id(),
-                "plan": state.plan,
-                "status": report.status,
-                "verdict": report.verdict,
-                "startedAt": state.started,
-                "children": state.children.len(),
-                "finished": finished,
-                "costMicros": state.cost(),
-                "directory": directory.path(),
-            });
-            text.push_str(&format!("{line}\n"));
-        } else {
-            text.push_str(&format!(
-                "{:<24} {:<12} {:>4}/{:<4} {:>10}  {}\n",
-                directory.id(),
-                report.ending(),
-                finished,
-                state.children.len(),
-                state.cost().to_string(),
-                state.plan,
-            ));
-        }
-    }
-    out(&text)
+    let line = if json { RunDir::json_line } else { RunDir::row };
+    out(&runs.iter().rev().filter_map(line).collect::<String>())
 }
 
 pub(super) fn clean(root: &Path, which: &Which) -> Result<ExitCode, Failure> {
@@ -87,7 +52,7 @@ pub(super) fn clean(root: &Path, which: &Which) -> Result<ExitCode, Failure> {
         Which::OlderThan(age) => {
             let mut runs = RunDir::list(root);
             runs.extend(RunDir::leftovers(root));
-            runs.retain(|run| is_older(run.path(), *age));
+            runs.retain(|run| run.is_older(*age));
             runs
         }
     };
@@ -104,11 +69,4 @@ pub(super) fn clean(root: &Path, which: &Which) -> Result<ExitCode, Failure> {
     }
     eprintln!("{deleted} deleted.");
     Ok(ExitCode::from(u8::from(kept > 0)))
-}
-
-fn is_older(path: &Path, age: Duration) -> bool {
-    let time = |name: &str| path.join(name).metadata().and_then(|data| data.modified());
-    let changed = time("events.jsonl").or_else(|_| time("lock"));
-    let now = SystemTime::now();
-    changed.is_ok_and(|changed| now.duration_since(changed).unwrap_or_default() >= age)
 }
