@@ -169,6 +169,31 @@ mod tests {
     }
 
     #[test]
+    fn an_interruption_ends_the_wait_for_a_reader_that_never_reads() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        let (reader, writer) = pipe();
+        let queue = Queue::new(Coalesce::WhenBehind);
+        let thread = Writer::spawn(writer, Print, queue.clone()).unwrap();
+        // More than a pipe holds, so that the writer waits.
+        queue.push(Text("x".repeat(1 << 20)));
+        queue.close();
+        let interrupted = runtime.block_on(thread.join_unless(std::future::ready(143)));
+        assert!(matches!(interrupted, Err(143)));
+        drop(reader);
+
+        let (reader, writer) = pipe();
+        let queue = Queue::new(Coalesce::WhenBehind);
+        let thread = Writer::spawn(writer, Print, queue.clone()).unwrap();
+        queue.push(Text("x".into()));
+        queue.close();
+        let written = runtime.block_on(thread.join_unless(std::future::pending::<()>()));
+        assert!(matches!(written, Ok(WriterEnd::Complete)));
+        drop(reader);
+    }
+
+    #[test]
     fn a_closed_reader_ends_the_writer() {
         let (reader, writer) = pipe();
         drop(reader);
