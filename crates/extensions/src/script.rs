@@ -341,6 +341,7 @@ mod tests {
         while inbox.len() < WAITING_CALLS {
             tokio::task::yield_now().await;
         }
+        // Time to admit one more call, if the limit did not hold.
         tokio::time::sleep(Duration::from_millis(50)).await;
         assert_eq!(inbox.len(), WAITING_CALLS);
         let cancelled = CancellationToken::new();

@@ -160,6 +160,7 @@ async fn a_child_that_is_waited_for_ends_with_the_watchdog() {
         return 1;"#,
     );
     let _ = seen.await;
+    // Time to create the file, if the child outlived its call.
     tokio::time::sleep(Duration::from_secs(4)).await;
     assert!(!bench.path("left").exists());
 }

@@ -110,6 +110,7 @@ async fn a_call_can_be_aborted_or_abandoned() {
     let cancel = CancellationToken::new();
     let stopper = cancel.clone();
     tokio::spawn(async move {
+        // Time to enter the loop; an abort before that has the same result.
         tokio::time::sleep(Duration::from_millis(50)).await;
         stopper.cancel();
     });

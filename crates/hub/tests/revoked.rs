@@ -86,7 +86,7 @@ fn a_revoked_token_ends_a_call_whose_answer_is_not_read() {
     store.revoke(&minted.record.id).unwrap();
     let begun = Instant::now();
     while flood.going.load(SeqCst) > 0 {
-        assert!(begun.elapsed() < Duration::from_secs(4), "it goes on");
+        assert!(begun.elapsed() < Duration::from_secs(30), "it continues");
         std::thread::sleep(Duration::from_millis(20));
     }
     drop(socket);

@@ -236,9 +236,9 @@ async fn situation(row: &Value) -> Option<(Vec<StreamEvent>, usize)> {
         request.cancel.cancel();
     }
     if situation == "abort before response headers" {
-        let cancel = request.cancel.clone();
+        let (cancel, requested) = (request.cancel.clone(), server.requested());
         tokio::spawn(async move {
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            requested.await;
             cancel.cancel();
         });
     }
@@ -381,8 +381,10 @@ async fn waiting_for_the_next_attempt_can_be_cancelled() {
     let server = Server::start(vec![Reply::new(503, "").header("retry-after", "50")]);
     let mut request = plain("openai-completions", &server.base);
     request.options.retry.max_retries = 2;
-    let cancel = request.cancel.clone();
+    let (cancel, requested) = (request.cancel.clone(), server.requested());
     tokio::spawn(async move {
+        requested.await;
+        // Nothing shows that the reply has been read; an abort before that has the same result.
         tokio::time::sleep(Duration::from_millis(200)).await;
         cancel.cancel();
     });
@@ -417,7 +419,8 @@ async fn the_end_comes_before_the_connection_closes_and_the_connection_is_used_a
             Reply::stream(&[&whole]).ending(Ending::KeepOpen),
         ]);
         let provider = HttpProvider::new();
-        for _ in 0..2 {
+        // The rest of a response is drained in another task, so the next request may be too early to use its connection.
+        for _ in 0..20 {
             let mut stream = provider.stream(plain(api, &server.base));
             let mut last = None;
             while let Some(event) = stream.next().await {
@@ -427,11 +430,12 @@ async fn the_end_comes_before_the_connection_closes_and_the_connection_is_used_a
                 panic!("no end")
             };
             assert_eq!(message.stop_reason, StopReason::Stop, "{api}");
-            // The rest of the response is drained in another task.
+            if server.connections() < server.requests().len() {
+                break;
+            }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        assert_eq!(server.requests().len(), 2);
-        assert_eq!(server.connections(), 1, "{api}");
+        assert!(server.connections() < server.requests().len(), "{api}");
     }
 }
 

@@ -515,6 +515,7 @@ async fn a_lost_client_finds_its_answer_when_it_returns() {
     let (primer, _) = reply.event().await.unwrap();
     reply.event().await.unwrap();
     drop(reply);
+    // Time to cancel the call, if a lost connection did that.
     tokio::time::sleep(Duration::from_millis(50)).await;
     assert_eq!(
         gateway.fake.live(),

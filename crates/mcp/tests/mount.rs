@@ -221,7 +221,14 @@ async fn a_server_that_dies_ends_every_call_and_is_started_again() {
     let (nothing, so) = (json!({}), json!({"ms": 60_000}));
     let hanging = futures_util::future::join_all((0..20).map(|_| probe.ask("hang", &nothing)));
     let dying = async {
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        let hanging = || {
+            let lines = probe.mount.logs().tail(1000);
+            let hanging = lines.iter().filter(|line| line.message.contains("hanging"));
+            hanging.count()
+        };
+        while hanging() < 20 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
         probe.ask("die", &nothing).await
     };
     let (hung, slow, died) = tokio::join!(hanging, probe.ask("slow", &so), dying);

@@ -26,6 +26,11 @@ fn a_reader_that_stops_holds_up_the_writer_and_can_go_on() {
         .spawn()
         .expect("seq");
     let reader = Reader::start(child.stdout.take().expect("a pipe"), Reading::StopAfter(10));
+    let end = Instant::now() + LONG;
+    while reader.bytes().len() < 10 && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    // Time to read too much.
     std::thread::sleep(Duration::from_millis(100));
     assert_eq!(reader.bytes(), b"1\n2\n3\n4\n5\n");
     assert!(

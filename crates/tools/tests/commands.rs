@@ -298,12 +298,15 @@ async fn the_user_gets_plain_text_and_an_exit_code() {
 async fn the_user_may_cancel() {
     let workspace = Workspace::new(&[]);
     let cancel = workspace.cancel.clone();
+    let begun = workspace.path().join("begun");
     tokio::spawn(async move {
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        while !begun.exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
         cancel.cancel();
     });
     assert_eq!(
-        run(&workspace, "echo begun; sleep 30").await,
+        run(&workspace, "echo begun; touch begun; sleep 30").await,
         outcome("begun\n", None)
     );
 }

@@ -151,6 +151,7 @@ async fn read_of_a_long_file_ends_with_the_call() {
     file.set_len(1 << 42).unwrap();
     let cancel = workspace.cancel.clone();
     tokio::spawn(async move {
+        // Time to begin; a cancel before that has the same result.
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         cancel.cancel();
     });

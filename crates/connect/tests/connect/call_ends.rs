@@ -328,10 +328,12 @@ async fn idle_connections_are_closed_and_busy_ones_kept() {
     let mut bytes = Vec::new();
     idle.read_to_end(&mut bytes).await.unwrap();
     assert!(bytes.starts_with(b"HTTP/1.1 200"), "{bytes:?}");
+    // Time to close the connection, if calls did not count.
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert_eq!(server.hub.running(), 1);
     drop(receiver);
     server.hub.until(|hub| hub.running() == 0).await;
+    // Time to close the connection.
     tokio::time::sleep(Duration::from_millis(300)).await;
     // The connection is gone, the client opens another.
     let echo = invoke("echo", "once", "1");
@@ -467,7 +469,7 @@ async fn a_client_answered_early_that_sends_nothing_is_disconnected() {
     let head = "POST /pinix.v2.HubService/Nothing HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n";
     stream.write_all(head.as_bytes()).await.unwrap();
     assert_eq!(read_one(&mut stream).await, 404);
-    let begun = Instant::now();
-    assert_eq!(stream.read(&mut [0; 1]).await.unwrap(), 0);
-    assert!(begun.elapsed() < Duration::from_secs(8));
+    let mut byte = [0; 1];
+    let read = tokio::time::timeout(Duration::from_secs(20), stream.read(&mut byte)).await;
+    assert_eq!(read.expect("the connection stays").unwrap(), 0);
 }

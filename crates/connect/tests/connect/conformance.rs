@@ -58,6 +58,7 @@ impl Service for Lab {
         call.answers.header(name("x-late"), value("one"));
         call.answers.header(name("x-late"), value("two"));
         call.answers.trailer(name("x-end"), value("three"));
+        // The call is suspended between its headers and its answer.
         tokio::time::sleep(Duration::from_millis(5)).await;
         match first.command.as_str() {
             "fail" => Err(detailed()),

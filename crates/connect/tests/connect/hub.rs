@@ -53,6 +53,21 @@ impl Hub {
     pub fn running(&self) -> usize {
         self.running.load(SeqCst)
     }
+
+    /// Waits until an endless call is blocked by a caller that does not read.
+    pub async fn stands_still(&self) {
+        self.until(|hub| hub.running() == 1).await;
+        let mut sent = 0;
+        loop {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            let now = self.sent.load(SeqCst);
+            if now > 0 && now == sent {
+                break;
+            }
+            sent = now;
+        }
+        assert_eq!(self.running(), 1);
+    }
 }
 
 /// Counts a call while it runs.

@@ -36,7 +36,7 @@ const ACTIONS: &str = r#"
     });
     command("usage", (_w, ctx) => ctx.getContextUsage());
     command("commands", () => pi.getCommands().map((c) => c.name).slice(-2));
-    command("idle", async (_w, ctx) => { const before = ctx.isIdle(); await ctx.waitForIdle(); return [before, ctx.isIdle()]; });
+    command("idle", async (_w, ctx) => { const before = ctx.isIdle(); ctx.ui.notify("waiting"); await ctx.waitForIdle(); return [before, ctx.isIdle()]; });
     pi.registerCommand("msg", { handler: (words) => {
       const [mode, trigger] = words.split(" ");
       pi.sendMessage({ customType: "probe", content: "custom " + words, display: true, details: { mode } },
@@ -219,10 +219,11 @@ async fn messages_during_a_run_need_a_delivery_mode() {
         json!({"error": words, "event": "send_user_message", "path": "<runtime>"})
     );
     let (noted, ()) = tokio::join!(stage.command("/idle"), async {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        let waits = |line: &Value| line["ui"]["message"] == "waiting";
+        stage.seen(waits).await;
         stage.say("/stop").await;
     });
-    assert_eq!(noted, ["[false,true]"]);
+    assert_eq!(noted, ["waiting", "[false,true]"]);
     stage.settle().await;
 }
 

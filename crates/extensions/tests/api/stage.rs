@@ -313,15 +313,23 @@ impl Stage {
 
     /// Waits for a dialog to open and returns its request.
     pub async fn dialog(&self) -> Value {
+        let asks = ["select", "confirm", "input", "editor"];
+        let asks = |line: &Value| {
+            let method = line["ui"]["method"].as_str();
+            method.is_some_and(|method| asks.contains(&method))
+        };
+        self.seen(asks).await["ui"].clone()
+    }
+
+    /// Waits for a line that fits and returns the latest; the lines stay.
+    pub async fn seen(&self, fits: impl Fn(&Value) -> bool) -> Value {
         loop {
-            let found = self.lines.0.lock().unwrap().iter().rev().find_map(|line| {
-                let ui = &line["ui"];
-                let asks = ["select", "confirm", "input", "editor"];
-                let method = ui["method"].as_str()?;
-                asks.contains(&method).then(|| ui.clone())
-            });
+            let found = {
+                let lines = self.lines.0.lock().unwrap();
+                lines.iter().rev().find(|line| fits(line)).cloned()
+            };
             match found {
-                Some(request) => return request,
+                Some(line) => return line,
                 None => tokio::time::sleep(Duration::from_millis(2)).await,
             }
         }

@@ -1,5 +1,3 @@
-use std::time::Duration;
-
 use pinion_agent::Command;
 use serde_json::{Value, json};
 
@@ -23,8 +21,11 @@ const TOOLS: &str = r#"
     pi.registerTool({ name: "ender", description: "e", parameters: {}, async execute() { return { content: text("end"), details: {}, terminate: true }; } });
     pi.registerTool({ name: "legacy", description: "l", parameters: { type: "object", properties: { a: { type: "string" } }, required: ["a"] },
       prepareArguments: (x) => ({ a: x.old }), async execute(_id, p) { return { content: text("a=" + p.a) }; } });
-    pi.registerTool({ name: "waiter", description: "w", parameters: {}, execute: (_i, _p, signal) =>
-      new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("stopped by signal")))) });
+    pi.registerTool({ name: "waiter", description: "w", parameters: {}, execute: (_i, _p, signal, onUpdate) =>
+      new Promise((_, reject) => {
+        signal.addEventListener("abort", () => reject(new Error("stopped by signal")));
+        onUpdate({ content: text("waiting") });
+      }) });
     pi.on("tool_call", (e) => {
       if (e.toolName !== "counter") return;
       if (e.input.n === 7) e.input.n = 70;
@@ -141,7 +142,8 @@ async fn progress_is_passed_on_and_a_tool_can_end_the_run() {
 async fn an_abort_reaches_the_tool_as_a_signal() {
     let mut stage = Stage::new(TOOLS).await;
     stage.say("CALL waiter {}").await;
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    let waits = json!({"tool_update": [{"type": "text", "text": "waiting"}]});
+    stage.seen(|line| *line == waits).await;
     stage.ask(Command::Abort).await.unwrap();
     stage.settle().await;
     let lines = stage.lines.take();

@@ -78,6 +78,7 @@ impl Endpoint for Echo {
         match call.command.as_str() {
             "later" => {
                 let later = async move {
+                    // Long enough for calls to overlap.
                     tokio::time::sleep(Duration::from_millis(3)).await;
                     Ok(Bytes::from(input))
                 };

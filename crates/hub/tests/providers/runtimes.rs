@@ -113,6 +113,7 @@ fn an_installation_returns_after_the_clip_is_in_the_table() {
     // The result arrives before the clip.
     peer.runtime
         .send(json!({"installResult": {"requestId": id, "clip": {"name": "todo"}}}));
+    // Time to return too early.
     std::thread::sleep(Duration::from_millis(100));
     assert!(!adding.is_finished());
     let clip = json!({"alias": "todo", "package": "@acme/todo", "version": "1.0.0"});

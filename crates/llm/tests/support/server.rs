@@ -99,13 +99,23 @@ impl Server {
         self.requests.lock().unwrap().clone()
     }
 
+    /// Waits for the first request.
+    pub fn requested(&self) -> impl Future<Output = ()> + Send + 'static {
+        let requests = self.requests.clone();
+        async move {
+            while requests.lock().unwrap().is_empty() {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        }
+    }
+
     pub fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
     }
 
     /// Waits until a client hung up on an open answer.
     pub async fn client_hung_up(&mut self) -> bool {
-        tokio::time::timeout(Duration::from_secs(10), self.hung_up.recv())
+        tokio::time::timeout(Duration::from_secs(20), self.hung_up.recv())
             .await
             .is_ok()
     }

@@ -265,7 +265,10 @@ impl Server {
                 eprintln!("error: dying");
                 std::process::exit(3);
             }
-            "hang" => return,
+            "hang" => {
+                eprintln!("hanging");
+                return;
+            }
             "slow" => {
                 let id = id.clone();
                 let time = Duration::from_millis(arguments["ms"].as_u64().unwrap());

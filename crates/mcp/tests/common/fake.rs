@@ -223,6 +223,7 @@ impl Clips for Fake {
         let moment = move || async move {
             tokio::task::yield_now().await;
             if !pause.is_zero() {
+                // The pause that the test asks for.
                 tokio::time::sleep(pause).await;
             }
         };

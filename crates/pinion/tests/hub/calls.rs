@@ -144,19 +144,18 @@ fn an_interrupt_takes_the_call_back() {
         &["invoke", "probe", "wait"][..],
         &["invoke", "--stream", "probe", "wait"],
     ] {
-        let cancelled = || {
+        let logged = |what: &str| {
             let log = home.run(&["clip", "logs", "probe", "-n", "100"]).fine();
-            log.matches("cancelled").count()
+            log.matches(what).count()
         };
-        let before = cancelled();
+        let before = (logged("waiting"), logged("cancelled"));
         let mut command = home.command("pinion", words);
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-        // The call must be in progress before it can be cancelled.
-        std::thread::sleep(Duration::from_millis(1500));
+        home.until("the call", || logged("waiting") > before.0);
         let pid = Pid::from_raw(child.id().try_into().unwrap());
         kill(pid, Signal::SIGINT).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(130));
-        home.until("the cancellation", || cancelled() > before);
+        home.until("the cancellation", || logged("cancelled") > before.1);
     }
 }
 

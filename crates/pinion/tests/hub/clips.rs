@@ -83,6 +83,7 @@ fn a_watched_clip_is_installed_anew_when_it_changes() {
     home.until("the first version", || added().contains("1.2.0"));
     let text = std::fs::read_to_string(home.path("probe/clip.json")).unwrap();
     home.write("probe/clip.json", "{ half a fi");
+    // Time to read the half file.
     std::thread::sleep(std::time::Duration::from_millis(1500));
     home.write("probe/clip.json", &text.replace("1.2.0", "1.3.0"));
     home.until("the second version", || added().contains("1.3.0"));

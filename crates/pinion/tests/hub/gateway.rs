@@ -218,13 +218,21 @@ fn whoever_uses_the_commands_of_a_clip_is_told_that_they_have_changed() {
         begun["result"]["capabilities"]["tools"]["listChanged"],
         true
     );
-    // It knows what was there once it has looked.
-    std::thread::sleep(std::time::Duration::from_millis(2500));
     let clip = std::fs::read_to_string(home.path("probe/clip.json")).unwrap();
-    home.write("probe/clip.json", &clip.replace("\"wait\"", "\"linger\""));
-    home.run(&["clip", "add", "./probe", "--alias", "probe"])
-        .fine();
-    assert_eq!(next()["method"], "notifications/tools/list_changed");
+    // A change before it has looked for the first time is no change to it, so there are several.
+    let mut number = 0;
+    let mut notice = None;
+    home.until("a notice", || {
+        number += 1;
+        let changed = clip.replace("\"wait\"", &format!("\"linger{number}\""));
+        home.write("probe/clip.json", &changed);
+        home.run(&["clip", "add", "./probe", "--alias", "probe"])
+            .fine();
+        notice = lines.recv_timeout(std::time::Duration::from_secs(5)).ok();
+        notice.is_some()
+    });
+    let notice = notice.unwrap();
+    assert_eq!(notice["method"], "notifications/tools/list_changed");
     drop(stdin);
     assert!(child.wait().unwrap().success());
 }

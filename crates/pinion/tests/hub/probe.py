@@ -25,7 +25,9 @@ def work(id, command, input):
     elif command == "say":
         print(input["words"], file=sys.stderr, flush=True)
         say(type="response", id=id, output=None)
-    # "wait" is never answered.
+    elif command == "wait":
+        # Never answered.
+        print("waiting", file=sys.stderr, flush=True)
 
 for line in sys.stdin:
     message = json.loads(line)

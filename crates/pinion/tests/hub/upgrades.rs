@@ -1,7 +1,6 @@
 //! Clips that are replaced, restarted, and call themselves.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -27,6 +26,8 @@ for line in sys.stdin:
     elif kind == "invoke" and line["command"] == "leave":
         os._exit(1)
     elif kind == "invoke":
+        if count == 0:
+            print("calling itself", file=sys.stderr, flush=True)
         count += 1
         waiting[f"c{count}"] = number
         say({"type": "invoke", "id": f"c{count}", "clip": "lab", "command": "deeper", "input": {}})
@@ -105,8 +106,11 @@ fn a_clip_that_calls_itself_without_end_is_told_and_others_are_answered() {
     add(&home, "1.0.0");
     std::thread::scope(|scope| {
         let deep = scope.spawn(|| home.run(&["invoke", "lab", "deeper"]).failed(1));
-        std::thread::sleep(Duration::from_millis(500));
-        let version = ["invoke", "--timeout", "4s", "lab", "version"];
+        home.until("the first call", || {
+            let log = home.run(&["clip", "logs", "lab"]).fine();
+            log.contains("calling itself")
+        });
+        let version = ["invoke", "--timeout", "30s", "lab", "version"];
         assert_eq!(home.run(&version).fine(), "1.0.0\n");
         let said = deep.join().unwrap();
         assert!(said.contains("without end"), "{said}");
