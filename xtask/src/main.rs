@@ -10,6 +10,7 @@ mod shell;
 mod style;
 mod test;
 mod tiers;
+mod waits;
 
 use std::process::ExitCode;
 

@@ -1,7 +1,7 @@
 //! `cargo xtask style`: checks the wording rules of STYLE.md that a program can check.
 //!
 //! Three things are counted: doc comments that open with a question word, phrases that STYLE.md replaces, and matches
-//! on a boolean. Phrases are searched for in comments and pages; those that are wrong everywhere are also searched for
+//! on a boolean. Tests are checked for pauses ([`waits`]). Phrases are searched for in comments and pages; those that are wrong everywhere are also searched for
 //! in identifiers and string literals. Tests are exempt from the search for phrases, because they quote other programs.
 
 use std::collections::BTreeMap;
@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::pages;
 use crate::shell::{self, Outcome};
+use crate::waits;
 
 /// First words that turn a doc comment into a riddle.
 const OPENERS: [&str; 10] = [
@@ -124,6 +125,7 @@ impl Report {
     fn add(&mut self, name: &str, text: &str, phrases: bool) {
         let rust = name.ends_with(".rs");
         if rust {
+            self.faults.extend(waits::faults(name, text));
             let part: Vec<&str> = name.split('/').take(2).collect();
             let counts = self.comments.entry(part.join("/")).or_default();
             for first in doc_comments(text) {

@@ -361,6 +361,7 @@ mod tests {
                 feed.end(Ok(json!({"status": "done"})));
             }
         });
+        // Time to run on, if it does not wait.
         tokio::time::sleep(Duration::from_millis(200)).await;
         assert!(!run.is_finished());
         let waiting = feed.waiting_bytes.load(Ordering::Acquire);

@@ -299,6 +299,7 @@ async fn a_process_that_hangs_is_ended_and_the_next_call_starts_another() {
     for _ in 0..2 {
         too_short(&clip).await;
     }
+    // Time to end the process, if two late calls were enough.
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert_eq!(
         clip.status().state,

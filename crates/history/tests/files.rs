@@ -120,6 +120,7 @@ fn moments_are_written_as_the_original_writes_them() {
     assert_eq!(shape(&first), "0000-00-00T00:00:00.000Z");
     let moment: String = asked(&path, "SELECT created_at FROM sessionstream_events");
     assert_eq!(shape(&moment), "0000-00-00T00:00:00.000Z");
+    // The clock moves on.
     std::thread::sleep(std::time::Duration::from_millis(5));
     store.append("s", &[event(2, "B")], &[]).unwrap();
     let second: String = asked(

@@ -93,6 +93,7 @@ mod tests {
         let cancel = CancellationToken::new();
         let calls = (0..20).map(|_| run(&cancel, stuck(&dir)));
         let abort = async {
+            // Time to get stuck; a call that has not begun is aborted too.
             tokio::time::sleep(Duration::from_millis(20)).await;
             // The async thread is free, and so is other work.
             let other = run_blocking(&CancellationToken::new(), || 5).await;

@@ -292,6 +292,7 @@ fn events_outlive_the_hub_and_a_time_that_was_missed_is_made_up_for() {
     process.signal(Signal::SIGTERM);
     assert!(process.wait(HANG).is_some());
     assert!(before.elapsed() < Duration::from_secs(15));
+    // The time of the missed event passes.
     std::thread::sleep(Duration::from_millis(1100));
 
     let stage = Stage::with(sandbox, &["--model", "offline/demo"]);

@@ -72,5 +72,6 @@ fn a_tool_call_waits_for_permission() {
 /// Waits until a question accepts keys: it ignores those of its first moments, which may have been meant for something
 /// else.
 fn pause() {
+    // The question measures this time itself.
     std::thread::sleep(std::time::Duration::from_millis(400));
 }

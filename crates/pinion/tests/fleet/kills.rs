@@ -57,6 +57,7 @@ const CHILDREN: [&str; 6] = ["c0", "c1", "c2", "c3", "c4", "judge"];
 
 /// Kills a fleet after `delay` and returns the whole lines that it printed.
 fn kill_after(fleet: Child, delay: Duration) -> Vec<Value> {
+    // The moment of the kill is random.
     thread::sleep(delay);
     let _ = kill(Pid::from_raw(fleet.id() as i32), Signal::SIGKILL);
     let output = fleet.wait_with_output().unwrap();

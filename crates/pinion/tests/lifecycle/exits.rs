@@ -259,6 +259,7 @@ fn l7_a_signal_ends_a_process_whose_last_words_nobody_reads() {
     // More than a pipe holds has been written, the input has ended, and the output is not read.
     let mut stdout = child.stdout.take().unwrap();
     stdout.read_exact(&mut [0; 1000]).unwrap();
+    // Time to fill the pipe; a signal before that has the same result.
     std::thread::sleep(std::time::Duration::from_millis(500));
     let pid = nix_pid(&child);
     let _ = nix::sys::signal::kill(pid, Signal::SIGTERM);
@@ -301,6 +302,7 @@ fn l7_a_signal_after_the_end_of_input_stops_the_run_in_order() {
     let from = client.prompt(&script(&json!({"deltas": 10_000, "size": 5, "paceMs": 5})));
     client.wait_for(from, &json!({"type": "message_update"}));
     client.process.close_stdin();
+    // Time to notice the end of the input; a signal before that has the same result.
     std::thread::sleep(std::time::Duration::from_millis(100));
     client.process.signal(Signal::SIGTERM);
     assert_eq!(client.process.wait(HANG), Some(Exit::Code(143)));

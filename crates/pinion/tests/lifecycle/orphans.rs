@@ -70,6 +70,7 @@ fn killed_during(escape: &str, pause: Duration, how: Signal) {
         assert!(Instant::now() < end, "{}", client.report(0));
         thread::sleep(Duration::from_millis(2));
     }
+    // The moment of the kill is random.
     thread::sleep(pause);
     client.process.signal(how);
     let exit = client.process.wait(HANG);

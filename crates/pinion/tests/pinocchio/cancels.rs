@@ -133,6 +133,7 @@ fn l5_between_two_tries() {
     let talk = running(Home::asking(&server, "claude", &settings), "go");
     assert!(server.wait_for_requests(1, HANG));
     assert!(server.wait_until_idle(HANG));
+    // Time to begin the wait; a cancel before that has the same result.
     std::thread::sleep(Duration::from_millis(200));
     stop(talk, "retry");
     assert_eq!(server.request_count(), 1);

@@ -45,6 +45,7 @@ fn d4_a_finished_turn_survives_and_an_unfinished_one_leaves_no_trace_in_it() {
     let slow = script(&json!({"deltas": 3000, "size": 20, "paceMs": 2}));
     let mut process = home.start("s", &["--rpc", "--resume", "--what", &slow]);
     process.find(0, 6, HANG, |line| line.get("uiEvent").is_some());
+    // Somewhere in the middle of the answer.
     std::thread::sleep(Duration::from_millis(30));
     process.signal(Signal::SIGKILL);
     process.wait(HANG).unwrap();

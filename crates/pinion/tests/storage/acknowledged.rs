@@ -147,6 +147,7 @@ fn killed_at_random(seed: u64) {
             {"deltas": 20, "size": 9, "paceMs": 1}]}))}));
     }
     client.wait_for(0, &json!({"type": "agent_start"}));
+    // The moment of the kill is random.
     thread::sleep(Duration::from_millis(random.below(400)));
     client.process.signal(Signal::SIGKILL);
     assert!(client.process.wait(HANG).is_some());

@@ -102,6 +102,7 @@ fn s5_a_reader_that_wants_every_delta_gets_it_however_slow_it_is() {
     let deltas = script(&json!({"deltas": 300, "size": 12}));
     send(&mut child, &json!({"type": "prompt", "message": deltas}));
     drop(child.stdin.take());
+    // Time to merge deltas, if it did that.
     std::thread::sleep(Duration::from_millis(300));
     reader.go_on();
     let lines = parse(&reader.finish(HANG));

@@ -328,6 +328,7 @@ mod tests {
         finder.ask("", true);
         assert_eq!(wait(&finder, &ready).total, 3);
         std::fs::write(directory.path().join("new"), "").expect("a file");
+        // The cached files become old.
         std::thread::sleep(CACHE_LIFETIME);
         finder.ask("new", false);
         let inside = wait(&finder, &ready);

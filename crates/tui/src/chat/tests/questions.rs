@@ -14,6 +14,7 @@ fn a_question_is_answered_with_its_id() {
         "title": "Sure?", "message": "It cannot be undone."}),
     );
     assert!(chat.screen(80, 12).contains("It cannot be undone."));
+    // Longer than a question ignores keys.
     std::thread::sleep(std::time::Duration::from_millis(350));
     chat.press(KeyCode::Esc, KeyModifiers::NONE);
     let answered = chat.host.answered.lock().unwrap().clone();
@@ -32,6 +33,7 @@ fn the_enter_of_a_message_does_not_approve() {
     chat.write("and the");
     chat.record(approval.clone());
     assert!(chat.screen(80, 12).contains("choose one first"));
+    // Longer than a question ignores keys after typing.
     std::thread::sleep(std::time::Duration::from_millis(1_050));
     chat.press(KeyCode::Enter, KeyModifiers::NONE);
     assert!(chat.host.answered.lock().unwrap().is_empty());
@@ -96,6 +98,7 @@ fn control_c_refuses_and_stops_the_run() {
         json!({"type": "extension_ui_request", "id": "r", "method": "input", "title": "Who?"}),
     );
     chat.screen(60, 16);
+    // Longer than a question ignores keys.
     std::thread::sleep(std::time::Duration::from_millis(350));
     chat.press(KeyCode::Char('c'), KeyModifiers::CONTROL);
     let answered = chat.host.answered.lock().unwrap().clone();
