@@ -17,8 +17,9 @@ use crate::tiers::Ready;
 /// A test that takes longer is killed and counts as failed.
 const TEST_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Test targets that check the order of events: each of their tests runs alone on the machine.
-const ALONE: [&str; 3] = ["golden", "transcripts", "interop"];
+/// Test targets whose tests check the order of events and mostly wait: they run first, beside each other.
+const CASES: [&str; 3] = ["golden", "golden_modern", "transcripts"];
+const CASES_AT_A_TIME: usize = 4;
 
 struct Binary {
     package: String,
@@ -47,12 +48,15 @@ pub fn run(filters: &[&str], ready: &Ready) -> Outcome {
             }
         }
     }
-    let (alone, together): (Vec<Test<'_>>, Vec<Test<'_>>) = tests
-        .into_iter()
-        .partition(|test| ALONE.contains(&test.binary.target.as_str()));
+    let is_alone = |test: &Test<'_>| test.binary.target.starts_with("interop");
+    let is_case = |test: &Test<'_>| CASES.contains(&test.binary.target.as_str());
+    let (alone, tests): (Vec<Test<'_>>, Vec<Test<'_>>) = tests.into_iter().partition(is_alone);
+    let (cases, others): (Vec<Test<'_>>, Vec<Test<'_>>) = tests.into_iter().partition(is_case);
     let at_a_time = thread::available_parallelism().map_or(2, usize::from);
-    let failed = run_all(&together, at_a_time, ready) + run_all(&alone, 1, ready);
-    let passed = together.len() + alone.len() - failed;
+    let failed = run_all(&cases, CASES_AT_A_TIME, ready)
+        + run_all(&others, at_a_time, ready)
+        + run_all(&alone, 1, ready);
+    let passed = cases.len() + others.len() + alone.len() - failed;
     let word = if failed == 0 { "ok" } else { "FAILED" };
     eprintln!("\ntest result: {word}. {passed} passed; {failed} failed; {skipped} skipped");
     if failed == 0 {

@@ -1,15 +1,15 @@
-//! Plays the recorded cases of the reference agent against pinion; see `tests/golden/README.md`. `GOLDEN=name,name`
-//! plays only some.
+//! Plays the recorded cases of the reference agent against pinion, each case as a test of its own; see
+//! `tests/golden/README.md`.
 
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::panic, reason = "a test")]
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+use std::process::ExitCode;
+use std::sync::Arc;
 
+use libtest_mimic::{Arguments, Failed, Trial};
 use pinion_testkit::Program;
 use pinion_testkit::golden::{Verdict, judge};
 use pinion_testkit::schema::Schema;
@@ -20,86 +20,62 @@ const RELEASES: [&str; 2] = ["pi-0.52.12", "pi-0.73.1"];
 /// Cases mostly wait, so more of them run at a time than there are processors.
 const AT_A_TIME: usize = 4;
 
-/// A case that differs is played again, alone: some recordings depend on which of two things that happen
-/// at the same moment is reported first.
+/// A case that differs is played again: some recordings depend on which of two things that happen at the same moment is
+/// reported first.
 const ATTEMPTS: usize = 3;
 
-#[test]
-fn behaves_like_the_reference_except_where_we_say_so() {
+fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden");
-    let differences = Differences::read(&root.join("differences.json"));
+    let page = root.join("../../docs/pi.md");
+    let differences = Arc::new(Differences::read(&root.join("differences.json")));
     let cases = cases(&root.join("pi"));
-    differences.are_documented(&cases, &root.join("../../docs/pi.md"));
     // By this name it takes the reference's place.
     let program = Program::linked(env!("CARGO_BIN_EXE_pinion"), "pi").promising(Schema::PiClassic);
-
-    let mut verdicts = play(&cases, &program);
-    for (name, verdict) in &mut verdicts {
-        for attempt in 2..=ATTEMPTS {
-            if differences.complaint(verdict).is_none() {
-                break;
-            }
-            println!("{name}: not as expected, attempt {attempt}");
-            *verdict = judge(&cases[name], &RELEASES, &program);
-        }
-    }
-
-    let complaints: Vec<String> = verdicts
-        .values()
-        .filter_map(|verdict| differences.complaint(verdict))
+    let mut trials: Vec<Trial> = cases
+        .iter()
+        .map(|(name, path)| {
+            let (path, program) = (path.clone(), program.clone());
+            let differences = Arc::clone(&differences);
+            Trial::test(name, move || play(&path, &program, &differences))
+        })
         .collect();
-    let agree = verdicts.values().filter(|verdict| verdict.agrees()).count();
-    println!("{agree} of {} cases agree at every level", verdicts.len());
-    assert!(
-        complaints.is_empty(),
-        "{} cases are not as expected:\n{}",
-        complaints.len(),
-        complaints.join("\n")
-    );
+    trials.push(Trial::test("the_differences_are_documented", move || {
+        Ok(differences.are_documented(&cases, &page)?)
+    }));
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert(AT_A_TIME);
+    libtest_mimic::run(&arguments, trials).exit_code()
 }
 
 type Cases = BTreeMap<String, PathBuf>;
 
 fn cases(root: &Path) -> Cases {
-    let only = std::env::var("GOLDEN").unwrap_or_default();
-    let wanted = |name: &str| only.is_empty() || only.split(',').any(|n| n == name);
     let entries = fs::read_dir(root).unwrap_or_else(|e| panic!("{}: {e}", root.display()));
-    let named = |path: PathBuf| {
-        let name = path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        (name, path)
-    };
-    let cases: Cases = entries
-        .flatten()
-        .map(|entry| named(entry.path()))
-        .filter(|(name, _)| wanted(name))
+    let paths = entries.flatten().map(|entry| entry.path());
+    let cases: Cases = paths
+        .map(|path| {
+            let name = path.file_name().unwrap_or_default();
+            (name.to_string_lossy().into_owned(), path)
+        })
         .collect();
     assert!(
         !cases.is_empty(),
-        "there are no such cases in {}",
+        "there are no cases in {}",
         root.display()
     );
     cases
 }
 
-fn play(cases: &Cases, program: &Program) -> BTreeMap<String, Verdict> {
-    let list: Vec<(&String, &PathBuf)> = cases.iter().collect();
-    let next = AtomicUsize::new(0);
-    let verdicts = Mutex::new(BTreeMap::new());
-    thread::scope(|scope| {
-        for _ in 0..AT_A_TIME {
-            scope.spawn(|| {
-                while let Some((name, path)) = list.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let verdict = judge(path, &RELEASES, program);
-                    verdicts.lock().unwrap().insert((*name).clone(), verdict);
-                }
-            });
+fn play(case: &Path, program: &Program, differences: &Differences) -> Result<(), Failed> {
+    let mut complaint = None;
+    for attempt in 1..=ATTEMPTS {
+        complaint = differences.complaint(&judge(case, &RELEASES, program));
+        if complaint.is_none() {
+            break;
         }
-    });
-    verdicts.into_inner().unwrap()
+        println!("attempt {attempt} of {ATTEMPTS}: not as expected");
+    }
+    complaint.map_or(Ok(()), |complaint| Err(complaint.into()))
 }
 
 /// Intended and pending differences from the reference.
@@ -112,25 +88,21 @@ impl Differences {
     }
 
     /// Checks that every name is that of a case, has a reason, and is explained to users.
-    fn are_documented(&self, cases: &Cases, page: &Path) {
-        if std::env::var_os("GOLDEN").is_some() {
-            return;
-        }
-        let page = fs::read_to_string(page).unwrap_or_else(|e| panic!("{}: {e}", page.display()));
+    fn are_documented(&self, cases: &Cases, page: &Path) -> Result<(), String> {
+        let page =
+            fs::read_to_string(page).map_err(|error| format!("{}: {error}", page.display()))?;
         for (name, entry) in self.0.as_object().into_iter().flatten() {
-            assert!(
-                cases.contains_key(name),
-                "differences.json: there is no case {name}"
-            );
-            assert!(
-                entry["reason"].is_string(),
-                "differences.json: {name} needs a reason"
-            );
-            assert!(
-                page.contains(name),
-                "docs/pi.md does not say how {name} differs"
-            );
+            if !cases.contains_key(name) {
+                return Err(format!("differences.json: there is no case {name}"));
+            }
+            if !entry["reason"].is_string() {
+                return Err(format!("differences.json: {name} needs a reason"));
+            }
+            if !page.contains(name) {
+                return Err(format!("docs/pi.md does not explain how {name} differs"));
+            }
         }
+        Ok(())
     }
 
     fn complaint(&self, verdict: &Verdict) -> Option<String> {

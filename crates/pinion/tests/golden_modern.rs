@@ -1,14 +1,13 @@
-//! Plays recorded cases in the modern dialect and compares the lines, their order and their members with those of pi
-//! 0.87.1; see `tests/golden/README.md`. `GOLDEN=name,name` plays only some.
+//! Plays recorded cases in the modern dialect, each as a test of its own, and compares the lines, their order and their
+//! members with those of pi 0.87.1; see `tests/golden/README.md`.
 
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::panic, reason = "a test")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+use std::process::ExitCode;
 
+use libtest_mimic::{Arguments, Failed, Trial};
 use pinion_testkit::Program;
 use pinion_testkit::golden::load;
 use pinion_testkit::schema::Schema;
@@ -26,67 +25,51 @@ const LEFT_OUT: [&str; 4] = ["cacheWrite1h", "rawStopReason", "reasoning", "dura
 /// `differences.json`.
 const UNKNOWN_WORDS: [&str; 3] = ["modes-invalid", "prompt-while-streaming", "thinking-levels"];
 
-#[test]
-fn a_modern_client_reads_what_it_would_read_from_pi() {
+fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden");
-    let only = std::env::var("GOLDEN").unwrap_or_default();
-    let comparable = |path: &PathBuf| !UNKNOWN_WORDS.contains(&&*name(path));
-    let wanted = |path: &PathBuf| only.is_empty() || only.split(',').any(|n| n == name(path));
-    let files = fs::read_dir(root.join("modern")).unwrap();
-    let files: Vec<PathBuf> = files.flatten().map(|entry| entry.path()).collect();
-    let files = files.into_iter().filter(wanted).filter(comparable);
-    let files: Vec<PathBuf> = files.collect();
-    assert!(!files.is_empty(), "there are no such cases");
     let program = Program::linked(env!("CARGO_BIN_EXE_pinion"), "pi").promising(Schema::PiModern);
-    let next = AtomicUsize::new(0);
-    let complaints = Mutex::new(Vec::new());
-    thread::scope(|scope| {
-        for _ in 0..AT_A_TIME {
-            scope.spawn(|| {
-                while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if let Some(complaint) = complaint(&root, file, &program) {
-                        complaints.lock().unwrap().push(complaint);
-                    }
-                }
-            });
-        }
+    let modern = root.join("modern");
+    let entries = fs::read_dir(&modern).unwrap_or_else(|e| panic!("{}: {e}", modern.display()));
+    let files = entries.flatten().map(|entry| entry.path());
+    let mut files: Vec<PathBuf> = files
+        .filter(|file| !UNKNOWN_WORDS.contains(&&*name(file)))
+        .collect();
+    assert!(!files.is_empty(), "there are no cases");
+    files.sort();
+    let trials = files.into_iter().map(|file| {
+        let (pi, program) = (root.join("pi"), program.clone());
+        Trial::test(name(&file), move || play(&pi, &file, &program))
     });
-    let complaints = complaints.into_inner().unwrap();
-    assert!(
-        complaints.is_empty(),
-        "{} of {} cases differ:\n{}",
-        complaints.len(),
-        files.len(),
-        complaints.join("\n")
-    );
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert(AT_A_TIME);
+    libtest_mimic::run(&arguments, trials.collect()).exit_code()
 }
 
 fn name(path: &Path) -> String {
-    path.file_stem().unwrap().to_string_lossy().into_owned()
+    let name = path.file_stem().unwrap_or_default();
+    name.to_string_lossy().into_owned()
 }
 
-fn complaint(root: &Path, file: &Path, program: &Program) -> Option<String> {
-    let recorded = fs::read_to_string(file).unwrap();
+fn play(cases: &Path, file: &Path, program: &Program) -> Result<(), Failed> {
+    let recorded = fs::read_to_string(file)?;
     let recorded: Vec<String> = recorded.lines().map(str::to_owned).collect();
-    let mut case = load(&root.join("pi").join(name(file)));
+    let mut case = load(&cases.join(name(file)));
     let dialect = ["--rpc-dialect".to_owned(), "modern".to_owned()];
     case.args.extend(dialect.clone());
     case.leading_args.extend(dialect);
-    let mut last = None;
+    let mut last = String::new();
     for _ in 0..ATTEMPTS {
         let recording = run(&case, program);
         if !recording.broken_promises.is_empty() {
-            return Some(format!(
-                "== {}\n{}",
-                case.name,
-                recording.broken_promises.join("\n")
-            ));
+            return Err(recording.broken_promises.join("\n").into());
         }
         let found = skeleton(&recording.output);
-        let difference = compare::difference(&recorded, &found)?;
-        last = Some(format!("== {}\n{difference}", case.name));
+        match compare::difference(&recorded, &found) {
+            Some(difference) => last = difference,
+            None => return Ok(()),
+        }
     }
-    last
+    Err(last.into())
 }
 
 /// Returns the lines on which a client can rely, with their members; consecutive equal progress counts once.

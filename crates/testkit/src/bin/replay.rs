@@ -62,7 +62,7 @@ fn transcripts(files: &[String], program: &Program) -> ExitCode {
     let mut failed = 0;
     for file in files {
         match check(Path::new(file), program) {
-            Ok(_) => show(&format!("{file}: as written")),
+            Ok(()) => show(&format!("{file}: as written")),
             Err(report) => {
                 show(&report);
                 failed += 1;

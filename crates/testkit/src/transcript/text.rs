@@ -50,7 +50,7 @@
 //! are known from the start. Every line the program prints is as in the schema. Without `exits` the program must
 //! exit with 0 when its input ends.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -61,24 +61,13 @@ use super::{Await, Case, Intent, Placed, Reach, Sent, Step, run};
 use crate::schema::{Schema, of_input, of_output};
 use crate::{Exit, Program, Signal};
 
-/// The result of a transcript.
-#[derive(Debug)]
-pub struct Shown {
-    /// The schema of its lines.
-    pub schema: Option<Schema>,
-    /// The kinds of lines that were seen; see [`Schema::kinds`].
-    pub kinds: BTreeSet<String>,
-}
-
 /// Plays the transcript in a file; the error is a report for people.
-pub fn check(path: &Path, program: &Program) -> Result<Shown, String> {
-    let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
-    let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    check_text(&name, &text, program)
+pub fn check(path: &Path, program: &Program) -> Result<(), String> {
+    check_text(&name(path), &read(path)?, program)
 }
 
 /// Plays a transcript given as text.
-pub fn check_text(name: &str, text: &str, program: &Program) -> Result<Shown, String> {
+pub fn check_text(name: &str, text: &str, program: &Program) -> Result<(), String> {
     let mut case = parse(text).map_err(|error| format!("{name}: {error}"))?;
     case.name = name.to_owned();
     let states_exit = case
@@ -106,20 +95,68 @@ pub fn check_text(name: &str, text: &str, program: &Program) -> Result<Shown, St
         ));
     }
     if problems.is_empty() {
-        let lines = recording.output.iter();
-        let printed = lines.filter(|line| line.get("__harness").is_none());
-        let sent = recording
-            .input
-            .iter()
-            .filter(|sent| sent.intent == Intent::Command);
-        let sent = sent.filter_map(|sent| serde_json::from_str(&sent.text).ok());
-        let kinds = printed
-            .flat_map(of_output)
-            .chain(sent.map(|line: Value| of_input(&line)))
-            .collect();
-        return Ok(Shown { schema, kinds });
+        return Ok(());
     }
     Err(format!("{name}: {}", problems.join("\n  ")))
+}
+
+/// The lines that a transcript writes and waits for.
+#[derive(Debug)]
+pub struct Shown {
+    /// The schema of its lines, if it is not that of the program.
+    pub schema: Option<Schema>,
+    /// The kinds of its lines; see [`Schema::kinds`].
+    pub kinds: BTreeSet<String>,
+}
+
+/// Returns what the transcript in a file shows, without playing it.
+pub fn shown(path: &Path) -> Result<Shown, String> {
+    let case = parse(&read(path)?).map_err(|error| format!("{}: {error}", name(path)))?;
+    let mut kinds = BTreeSet::new();
+    let mut commands: BTreeMap<String, Value> = BTreeMap::new();
+    for Placed { step, .. } in &case.steps {
+        match step {
+            Step::SendText(text) => {
+                let line: Value = serde_json::from_str(text).unwrap_or_default();
+                kinds.insert(of_input(&line));
+                if let Some(id) = line["id"].as_str() {
+                    commands.insert(id.to_owned(), line["type"].clone());
+                }
+            }
+            Step::Await(awaited) => kinds.extend(of_pattern(&awaited.pattern, &commands)),
+            _ => {}
+        }
+    }
+    Ok(Shown {
+        schema: case.schema,
+        kinds,
+    })
+}
+
+/// Returns the kinds of a line that is waited for. A pattern with the `id` of a command need not name the command, and
+/// one with `data` need not state the success.
+fn of_pattern(pattern: &Value, commands: &BTreeMap<String, Value>) -> Vec<String> {
+    let mut line = pattern.clone();
+    let answered = line["id"].as_str().and_then(|id| commands.get(id));
+    if let Some(command) = answered.filter(|_| line.get("type").is_none()) {
+        line["type"] = json!("response");
+        if line.get("command").is_none() {
+            line["command"] = command.clone();
+        }
+    }
+    if line["type"] == "response" && line.get("data").is_some() && line.get("success").is_none() {
+        line["success"] = json!(true);
+    }
+    of_output(&line)
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn name(path: &Path) -> String {
+    let name = path.file_stem().unwrap_or_default();
+    name.to_string_lossy().into_owned()
 }
 
 /// Returns the error in a line of the client, or in marking it as wrong.
