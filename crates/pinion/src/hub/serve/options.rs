@@ -10,7 +10,9 @@ use pinion_agent_clip::AgentDefaults;
 use pinion_clip::Programs;
 use pinion_clip::logs::Level;
 use pinion_connect::{Origins, Tls};
-use pinion_hub::{Issuer, JoinOptions, Listening, Mode, OfferedClips, PinixDirectory, Settings};
+use pinion_hub::{
+    Issuer, JoinOptions, Listening, Mode, OfferedClips, PinixDirectory, Settings, allowed_origins,
+};
 
 use crate::failure::Failure;
 use crate::hub::agent_sessions::AgentFlags;
