@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: builds the release and the programs in `benches/`, installs the reference agent if possible,
+//! `cargo xtask bench`: builds the profile `dist` and the programs in `benches/`, installs the reference agent if possible,
 //! and measures. `benches/README.md` describes the measurements.
 
 use std::fs;
@@ -37,7 +37,7 @@ pub fn run(arguments: &[&str]) -> Outcome {
     if wanted.clean_build {
         time_clean_build(&place)?;
     }
-    let profile = wanted.profile.unwrap_or("release");
+    let profile = wanted.profile.unwrap_or("dist");
     build(profile, &["pinion", "pinion-bench", "pinion-testkit"])?;
     let built = target().join(profile);
 
@@ -58,7 +58,7 @@ pub fn run(arguments: &[&str]) -> Outcome {
         command.env("CLEAN_BUILD_SECONDS", seconds);
     }
     // The page contains all measurements, of the released binary.
-    if wanted.passed_on.is_empty() && profile == "release" {
+    if wanted.passed_on.is_empty() && profile == "dist" {
         command.args(["--write", "benches/RESULTS.md"]);
     }
     command.args(&wanted.passed_on);

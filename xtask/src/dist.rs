@@ -1,10 +1,10 @@
-//! `cargo xtask dist`: the released binary, with its licences, size and checksum.
+//! `cargo xtask dist`: the binary of the profile `dist`, with its licences, size and checksum.
 
 use std::fs;
 
 use crate::shell::{self, Outcome, output, present, root, target};
 
-/// Builds the release and collects its files in `target/dist/`.
+/// Builds the binary and collects the files of a release in `target/release-files/`.
 pub fn run() -> Outcome {
     build()?;
     let version = env!("CARGO_PKG_VERSION");
@@ -18,13 +18,13 @@ pub fn run() -> Outcome {
         })
         .ok_or("rustc does not say for which machine it builds")?;
     let name = format!("pinion-{version}-{host}");
-    let dist = target().join("dist");
+    let dist = target().join("release-files");
     let place = dist.join(&name);
     fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
     let copy = |from: std::path::PathBuf, to: &str| {
         fs::copy(&from, place.join(to)).map_err(|error| format!("{}: {error}", from.display()))
     };
-    let size = copy(target().join("release/pinion"), "pinion")?;
+    let size = copy(target().join("dist/pinion"), "pinion")?;
     for file in ["LICENSE-APACHE", "LICENSE-MIT", "README.md"] {
         if root().join(file).exists() {
             copy(root().join(file), file)?;
@@ -53,9 +53,17 @@ pub fn run() -> Outcome {
     Ok(())
 }
 
-/// The release profile strips symbols itself.
+/// The profile strips symbols itself.
 fn build() -> Outcome {
-    shell::run(&["cargo", "build", "--release", "--locked", "-p", "pinion"])
+    shell::run(&[
+        "cargo",
+        "build",
+        "--profile",
+        "dist",
+        "--locked",
+        "-p",
+        "pinion",
+    ])
 }
 
 fn checksum(path: &str) -> Result<String, String> {

@@ -20,8 +20,8 @@ cargo xtask test [--all] [FILTER…]   check format, lints and dependencies and 
 cargo xtask style [PATH…]            check the wording rules of STYLE.md; with paths the whole list for those files
 cargo xtask interop                  run only the tests with other programs: the reference agent and its clients (needs node
                                      and npm), another implementation of protobuf (needs python3)
-cargo xtask bench [NAME…]            measure speed and memory of the release, side by side with the reference agent
-cargo xtask dist                     build the release with size and checksum, in target/dist/
+cargo xtask bench [NAME…]            measure speed and memory of the profile dist, side by side with the reference agent
+cargo xtask dist                     build the profile dist with size and checksum, in target/release-files/
 ";
 
 fn main() -> ExitCode {
