@@ -125,7 +125,10 @@ impl Report {
     fn add(&mut self, name: &str, text: &str, phrases: bool) {
         let rust = name.ends_with(".rs");
         if rust {
-            self.faults.extend(waits::faults(name, text));
+            // The tests of that file quote pauses.
+            if name != "xtask/src/waits.rs" {
+                self.faults.extend(waits::faults(name, text));
+            }
             let part: Vec<&str> = name.split('/').take(2).collect();
             let counts = self.comments.entry(part.join("/")).or_default();
             for first in doc_comments(text) {
