@@ -119,8 +119,8 @@ pub fn shown(path: &Path) -> Result<Shown, String> {
             Step::SendText(text) => {
                 let line: Value = serde_json::from_str(text).unwrap_or_default();
                 kinds.insert(of_input(&line));
-                if let Some(id) = line["id"].as_str() {
-                    commands.insert(id.to_owned(), line["type"].clone());
+                if !line["id"].is_null() {
+                    commands.insert(line["id"].to_string(), line["type"].clone());
                 }
             }
             Step::Await(awaited) => kinds.extend(of_pattern(&awaited.pattern, &commands)),
@@ -133,19 +133,22 @@ pub fn shown(path: &Path) -> Result<Shown, String> {
     })
 }
 
-/// Returns the kinds of a line that is waited for. A pattern with the `id` of a command need not name the command, and
-/// one with `data` need not state the success.
+/// Returns the kinds of a line that is waited for. A pattern with a command, or with the `id` of one, is a response; one
+/// with `data` need not state the success.
 fn of_pattern(pattern: &Value, commands: &BTreeMap<String, Value>) -> Vec<String> {
     let mut line = pattern.clone();
-    let answered = line["id"].as_str().and_then(|id| commands.get(id));
-    if let Some(command) = answered.filter(|_| line.get("type").is_none()) {
+    let command = line
+        .get("command")
+        .or_else(|| commands.get(&line["id"].to_string()));
+    let kind = line.get("type");
+    if let Some(command) = command.cloned()
+        && kind.is_none_or(|kind| kind == "response")
+    {
         line["type"] = json!("response");
-        if line.get("command").is_none() {
-            line["command"] = command.clone();
+        line["command"] = command;
+        if line.get("data").is_some() && line.get("success").is_none() {
+            line["success"] = json!(true);
         }
-    }
-    if line["type"] == "response" && line.get("data").is_some() && line.get("success").is_none() {
-        line["success"] = json!(true);
     }
     of_output(&line)
 }
