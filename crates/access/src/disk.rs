@@ -1,12 +1,12 @@
 //! Files with secrets: only their owner can read them, they are replaced atomically, and one process writes at a time.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::time::Duration;
 
-use pinion_files::Replace;
+use pinion_files::{Replace, beside};
 use pinion_status::{Code, Failure};
 
 /// Time for which a writer waits for another.
@@ -120,7 +120,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<Stamp, Failure> {
 
 /// Creates a directory that only its owner can read, unless it exists.
 pub(crate) fn make_directory(path: &Path) -> Result<(), Failure> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    let made = pinion_files::create_private_directory(path);
     made.map_err(|error| Failure::io(format_args!("{} cannot be created", path.display()), &error))
 }
 
@@ -166,12 +166,6 @@ fn directory(path: &Path) -> &Path {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     }
-}
-
-fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(ending);
-    name.into()
 }
 
 #[cfg(test)]

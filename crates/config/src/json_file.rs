@@ -4,13 +4,12 @@
 //! A change takes a lock that pi respects too (a directory next to the file), reads the file again,
 //! and replaces it in one rename. A file that does not parse is never written.
 
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::time::Duration;
 
-use pinion_files::{LockDirectory, Replace};
+use pinion_files::{Durability, LockDirectory, Replace};
 use serde_json::{Map, Value};
 
 use crate::{ConfigError, Notice, text_file};
@@ -94,11 +93,7 @@ pub(crate) fn update(
     // A settings file that is a link into a dotfiles directory stays a link.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let parent = path.parent().unwrap_or(Path::new("/"));
-    let mut builder = DirBuilder::new();
-    builder.recursive(true).mode(0o700);
-    builder
-        .create(parent)
-        .map_err(ConfigError::io("create", parent))?;
+    pinion_files::create_private_directory(parent).map_err(ConfigError::io("create", parent))?;
 
     let _lock = lock(path)?;
     let text = text_file::read_text_if_present(path).map_err(ConfigError::io("read", path))?;
@@ -129,7 +124,7 @@ pub(crate) fn update(
     }
     let options = Replace {
         mode: 0o600,
-        sync: true,
+        durability: Durability::Power,
         ..Replace::USER
     };
     pinion_files::replace(path, out.as_bytes(), options).map_err(ConfigError::io("write", path))

@@ -3,9 +3,8 @@
 //! Every step is skipped if its target exists, so a start without old files takes only a few failed
 //! look-ups.
 
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use pinion_files::Replace;
@@ -110,7 +109,7 @@ fn credentials(
 fn write_private(path: &Path, object: &Map<String, Value>) -> Result<(), ConfigError> {
     let parent = path.parent().unwrap_or(Path::new("/"));
     let failed = ConfigError::io("write", path);
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(parent);
+    let made = pinion_files::create_private_directory(parent);
     made.map_err(ConfigError::io("create", parent))?;
     let _lock = json_file::lock(path)?;
     if fs::symlink_metadata(path).is_ok() {

@@ -15,6 +15,7 @@
 //!
 //! The functions block, so asynchronous code calls them on a blocking thread. Nothing here starts a thread.
 
+mod directory;
 mod lock;
 mod open;
 mod read;
@@ -22,9 +23,10 @@ mod rename;
 mod replace;
 mod target;
 
-pub use lock::{LockDirectory, lock};
+pub use directory::{beside, create_private_directory};
+pub use lock::{LockDirectory, is_at, is_locked, lock, lock_file};
 pub use open::{create_new, create_or_empty, open, open_named, open_with};
 pub use read::{read, read_if_present, read_named, read_text};
-pub use rename::{rename, rename_new, set_aside};
-pub use replace::{Replace, replace};
+pub use rename::{rename, rename_new, set_aside, set_damaged_aside};
+pub use replace::{Durability, Replace, replace};
 pub use target::{FileKind, Target, is_regular, locate, reject_process_files};

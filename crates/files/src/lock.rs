@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,12 +17,36 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 pub fn lock(path: &Path, wait: Duration) -> io::Result<File> {
     let mut options = OpenOptions::new();
     let file = crate::open_with(options.write(true).create(true).mode(0o600), path)?;
+    lock_file(&file, wait)?;
+    Ok(file)
+}
+
+/// Locks an open file for this process alone. The lock ends when the file is dropped or the process ends.
+///
+/// Fails with `TimedOut` if another process holds it for longer than `wait`, and with another error if the file system
+/// has no locks.
+pub fn lock_file(file: &File, wait: Duration) -> io::Result<()> {
     retry(wait, || match file.try_lock() {
         Ok(()) => Ok(Some(())),
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(error)) => Err(error),
-    })?;
-    Ok(file)
+    })
+}
+
+/// Reports whether another process has locked the open `file`.
+pub fn is_locked(file: &File) -> bool {
+    let locked = file.try_lock_shared();
+    if locked.is_ok() {
+        // An error leaves the lock until the file is closed, which the caller does soon.
+        let _ = file.unlock();
+    }
+    matches!(locked, Err(TryLockError::WouldBlock))
+}
+
+/// Reports whether `path` leads to the open `file` and not to one that replaced it.
+pub fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let (open, named) = (file.metadata()?, fs::metadata(path)?);
+    Ok((open.dev(), open.ino()) == (named.dev(), named.ino()))
 }
 
 /// The directory `FILE.lock`, which pi creates while it changes FILE. Dropping it removes the directory.
@@ -34,9 +58,7 @@ impl LockDirectory {
     ///
     /// Fails with `TimedOut` if another process holds the lock for longer than `wait`.
     pub fn take(file: &Path, wait: Duration, stale: Duration) -> io::Result<Self> {
-        let mut name = file.as_os_str().to_owned();
-        name.push(".lock");
-        let directory = PathBuf::from(name);
+        let directory = crate::beside(file, ".lock");
         retry(wait, || match fs::create_dir(&directory) {
             Ok(()) => Ok(Some(())),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
@@ -97,7 +119,10 @@ mod tests {
         let error = lock(&path, Duration::from_millis(30)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TimedOut);
         assert_eq!(error.to_string(), "is locked by another process");
+        let open = File::open(&path).unwrap();
+        assert!(is_locked(&open) && is_at(&held, &path).unwrap());
         drop(held);
+        assert!(!is_locked(&open));
         lock(&path, Duration::ZERO).unwrap();
 
         let fifo = dir.path().join("fifo");

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
@@ -57,6 +57,14 @@ pub fn set_aside(from: &Path, to: &Path) -> io::Result<bool> {
     rename_new(from, to).map(|()| true)
 }
 
+/// Renames a damaged file to `FILE.damaged`, to make room for a new one, and returns that path. An earlier damaged file
+/// of that name is replaced.
+pub fn set_damaged_aside(path: &Path) -> io::Result<PathBuf> {
+    let aside = crate::beside(path, ".damaged");
+    rename(path, &aside)?;
+    Ok(aside)
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
@@ -87,6 +95,19 @@ mod tests {
         symlink("created", at("dangling")).unwrap();
         rename(&at("old"), &at("dangling")).unwrap();
         assert_eq!(fs::read(at("created")).unwrap(), b"new");
+    }
+
+    #[test]
+    fn the_last_damaged_file_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.json");
+        for content in ["first", "second"] {
+            fs::write(&path, content).unwrap();
+            let aside = set_damaged_aside(&path).unwrap();
+            assert_eq!(aside, dir.path().join("a.json.damaged"));
+            assert_eq!(fs::read_to_string(aside).unwrap(), content);
+        }
+        set_damaged_aside(&path).unwrap_err();
     }
 
     #[test]

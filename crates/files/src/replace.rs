@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 
+use crate::lock;
 use crate::target::{self, Target};
 
 /// Options of [`replace`].
@@ -20,19 +21,33 @@ pub struct Replace {
     pub mode: u32,
     /// Gives an existing file `mode` as well: for files with secrets.
     pub force_mode: bool,
-    /// Waits until the content and the directory entry are on the disk.
-    pub sync: bool,
+    pub durability: Durability,
     /// Writes into the old file where a rename would lose its other hard links, its owner or its directory's rules.
     /// Without it such a file is replaced by a new one.
     pub in_place: bool,
 }
 
+/// The failures that a replaced file survives with its old content or its new one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// The end of the process, at any moment. After a power failure the file may be empty or old.
+    Process,
+    /// A power failure too: content and directory entry are on the disk when the call returns.
+    Power,
+}
+
+impl Durability {
+    fn syncs(self) -> bool {
+        self == Self::Power
+    }
+}
+
 impl Replace {
-    /// For files of the program itself that only their owner may read: mode 0600, on the disk when the call returns.
+    /// For files of the program itself that only their owner may read: mode 0600, safe from power failures.
     pub const PRIVATE: Self = Self {
         mode: 0o600,
         force_mode: true,
-        sync: true,
+        durability: Durability::Power,
         in_place: false,
     };
     /// For files that belong to the user: new ones get the usual mode, existing ones retain everything but their
@@ -40,7 +55,7 @@ impl Replace {
     pub const USER: Self = Self {
         mode: 0o666,
         force_mode: false,
-        sync: false,
+        durability: Durability::Process,
         in_place: true,
     };
 }
@@ -53,21 +68,21 @@ impl Replace {
 pub fn replace(path: &Path, content: &[u8], options: Replace) -> io::Result<()> {
     let (target, existing) = target::destination(path)?;
     let Some(existing) = existing else {
-        return replace_by_rename(&target, content, options.mode, None, options.sync);
+        return replace_by_rename(&target, content, options.mode, None, options.durability);
     };
     if options.in_place && !renames_losslessly(&existing) {
-        return write_in_place(path, content, options.sync);
+        return write_in_place(path, content, options.durability);
     }
     let mode = if options.force_mode {
         options.mode
     } else {
         existing.metadata.mode() & 0o7777
     };
-    let replaced = replace_by_rename(&target, content, mode, Some(mode), options.sync);
+    let replaced = replace_by_rename(&target, content, mode, Some(mode), options.durability);
     match replaced {
         // The directory is one in which this user cannot create files.
         Err(error) if options.in_place && error.kind() == ErrorKind::PermissionDenied => {
-            write_in_place(path, content, options.sync)
+            write_in_place(path, content, options.durability)
         }
         replaced => replaced,
     }
@@ -87,7 +102,7 @@ fn replace_by_rename(
     content: &[u8],
     mode: u32,
     exact_mode: Option<u32>,
-    sync: bool,
+    durability: Durability,
 ) -> io::Result<()> {
     let (copy, mut file) = create_copy(target, mode & 0o777)?;
     let written = (|| {
@@ -95,7 +110,7 @@ fn replace_by_rename(
             file.set_permissions(Permissions::from_mode(mode))?;
         }
         file.write_all(content)?;
-        if sync {
+        if durability.syncs() {
             file.sync_all()?;
         }
         fs::rename(&copy, target)
@@ -107,13 +122,13 @@ fn replace_by_rename(
     }
     // Closing it ends the lock on what is now the target.
     drop(file);
-    if sync {
+    if durability.syncs() {
         File::open(target::parent(target))?.sync_all()?;
     }
     Ok(())
 }
 
-fn write_in_place(path: &Path, content: &[u8], sync: bool) -> io::Result<()> {
+fn write_in_place(path: &Path, content: &[u8], durability: Durability) -> io::Result<()> {
     let mut file = crate::open_with(OpenOptions::new().write(true).create(true), path)?;
     let (before, after) = (file.metadata()?.len(), content.len() as u64);
     if after > before {
@@ -125,7 +140,7 @@ fn write_in_place(path: &Path, content: &[u8], sync: bool) -> io::Result<()> {
     }
     file.write_all(content)?;
     file.set_len(after)?;
-    if sync {
+    if durability.syncs() {
         file.sync_all()?;
     }
     Ok(())
@@ -172,7 +187,7 @@ fn create_copy(target: &Path, mode: u32) -> io::Result<(PathBuf, File)> {
 fn create_locked(copy: &Path, mode: u32) -> io::Result<Option<File>> {
     let file = crate::create_new(copy, mode)?;
     match file.try_lock() {
-        Ok(()) => Ok(is_at(&file, copy).then_some(file)),
+        Ok(()) => Ok(is_copy_at(&file, copy).then_some(file)),
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(_)) => {
             // A file system without locks.
@@ -191,17 +206,14 @@ fn remove_abandoned(copy: &Path) {
     let Ok(file) = options.open(copy) else {
         return;
     };
-    if file.try_lock().is_ok() && is_at(&file, copy) {
+    if file.try_lock().is_ok() && is_copy_at(&file, copy) {
         let _ = fs::remove_file(copy);
     }
 }
 
 /// Reports whether `path` names the open regular `file` and not one that replaced it.
-fn is_at(file: &File, path: &Path) -> bool {
-    let (Ok(open), Ok(named)) = (file.metadata(), fs::symlink_metadata(path)) else {
-        return false;
-    };
-    open.is_file() && (open.dev(), open.ino()) == (named.dev(), named.ino())
+fn is_copy_at(file: &File, path: &Path) -> bool {
+    file.metadata().is_ok_and(|open| open.is_file()) && lock::is_at(file, path).unwrap_or(false)
 }
 
 #[cfg(test)]
@@ -284,7 +296,7 @@ mod tests {
         // The copy of a living process stays, and does not stop others.
         let held = create_locked(&copy, 0o600).unwrap().unwrap();
         replace(&path, b"again", Replace::PRIVATE).unwrap();
-        assert!(is_at(&held, &copy));
+        assert!(is_copy_at(&held, &copy));
         drop(held);
         replace(&path, b"third", Replace::PRIVATE).unwrap();
         assert_eq!(names(dir.path()), ["settings.json"]);

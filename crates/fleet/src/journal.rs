@@ -288,11 +288,9 @@ impl Journal {
 
 /// Stores a torn last line in a file beside the journal, and returns a message about it.
 fn save_torn_end(path: &Path, torn: &[u8]) -> io::Result<String> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".torn");
+    let name = pinion_files::beside(path, ".torn");
     let mut options = OpenOptions::new();
-    let name = Path::new(&name);
-    let mut beside = pinion_files::open_with(options.append(true).create(true), name)?;
+    let mut beside = pinion_files::open_with(options.append(true).create(true), &name)?;
     beside.write_all(torn)?;
     if torn.last() != Some(&b'\n') {
         beside.write_all(b"\n")?;

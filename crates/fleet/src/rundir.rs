@@ -10,9 +10,8 @@
 //! | `results.md` | the results that the judge receives |
 //! | `report.json`, `report.md` | the report |
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::ErrorKind;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -46,12 +45,8 @@ impl RunDir {
             );
             return Err(Failure::new(Code::AlreadyExists, message));
         }
-        let mut builder = fs::DirBuilder::new();
         // Prompts, answers and code must not be readable by other users.
-        let made = builder
-            .recursive(true)
-            .mode(0o700)
-            .create(path.join("children"));
+        let made = pinion_files::create_private_directory(&path.join("children"));
         made.map_err(|error| Failure::io(path.display(), &error))?;
         let path = std::path::absolute(&path).unwrap_or(path);
         let mut directory = Self { path, lock: None };
@@ -122,7 +117,7 @@ impl RunDir {
     /// Reports whether a process runs it now.
     pub fn is_running(&self) -> bool {
         let file = pinion_files::open(&self.path.join("lock"));
-        file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+        file.is_ok_and(|file| pinion_files::is_locked(&file))
     }
 
     pub fn path(&self) -> &Path {

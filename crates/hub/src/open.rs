@@ -1,6 +1,5 @@
 //! Opening a hub with its tokens, its log and its clips from one directory.
 
-use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -57,8 +56,7 @@ pub fn open(
     programs: Programs,
 ) -> Result<OpenedHub, Failure> {
     // Only the owner may enter: conversations and answers are stored below `root`.
-    let mut private = std::fs::DirBuilder::new();
-    let made = private.recursive(true).mode(0o700).create(root);
+    let made = pinion_files::create_private_directory(root);
     made.map_err(|error| Failure::io(root.display(), &error))?;
     let tokens = TokenStore::open(root)?;
     let local_token = access::bootstrap(&tokens)?;

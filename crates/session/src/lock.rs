@@ -3,10 +3,11 @@
 //! It is `flock` on the session file itself: it leaves no file behind, the kernel releases it when the process ends,
 //! and programs that do not lock (pi) are not affected.
 
-use std::fs::{self, File, TryLockError};
-use std::io;
+use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::Duration;
 
 use crate::SessionError;
 
@@ -23,13 +24,13 @@ pub(crate) enum LockOutcome {
 
 /// Tries to lock `file`, which was opened at `path`.
 pub(crate) fn acquire(file: &File, path: &Path) -> Result<LockOutcome, SessionError> {
-    match file.try_lock() {
-        Ok(()) if same_file(file, path).unwrap_or(true) => Ok(LockOutcome::Held),
+    match pinion_files::lock_file(file, Duration::ZERO) {
+        Ok(()) if pinion_files::is_at(file, path).unwrap_or(true) => Ok(LockOutcome::Held),
         Ok(()) => {
             drop(file.unlock());
             Ok(LockOutcome::Moved)
         }
-        Err(TryLockError::WouldBlock) => {
+        Err(error) if error.kind() == ErrorKind::TimedOut => {
             let pid = file
                 .metadata()
                 .ok()
@@ -39,13 +40,8 @@ pub(crate) fn acquire(file: &File, path: &Path) -> Result<LockOutcome, SessionEr
                 pid,
             })
         }
-        Err(TryLockError::Error(_)) => Ok(LockOutcome::Unsupported),
+        Err(_) => Ok(LockOutcome::Unsupported),
     }
-}
-
-pub(crate) fn same_file(file: &File, path: &Path) -> io::Result<bool> {
-    let (opened, named) = (file.metadata()?, fs::metadata(path)?);
-    Ok((opened.dev(), opened.ino()) == (named.dev(), named.ino()))
 }
 
 /// Finds the process that has a lock on this inode in `/proc/locks`.

@@ -184,7 +184,7 @@ impl SessionFile {
             drop(lock::acquire(&file, &fresh));
             file.write_all(content)?;
             file.sync_all()?;
-            if !lock::same_file(&self.file.file, &target)? {
+            if !pinion_files::is_at(&self.file.file, &target)? {
                 return Err(io::Error::other(
                     "another program has created a file at this path",
                 ));

@@ -1,8 +1,9 @@
 //! Fetches packages from their sources.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use pinion_files::beside;
 use serde_json::{Value, json};
 
 use super::run::run;
@@ -237,13 +238,6 @@ async fn from_git(
     run(words, &clone.path, variables.into(), &doing).await?;
     let (source, target) = (clone.path.join("files"), target.to_owned());
     blocking(move || copy::directory(&source, &target)).await
-}
-
-/// Returns the path of `target` with `suffix` appended to its name.
-fn beside(target: &Path, suffix: &str) -> PathBuf {
-    let mut place = target.as_os_str().to_owned();
-    place.push(suffix);
-    place.into()
 }
 
 async fn blocking(

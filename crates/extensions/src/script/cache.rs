@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use pinion_files::Replace;
+use pinion_files::{Durability, Replace};
 use pinion_text::hex;
 use sha2::{Digest as _, Sha256};
 
@@ -90,7 +90,7 @@ impl Cache {
         let content = [MAGIC, &Sha256::digest(rest), rest].concat();
         // A file that was damaged by a crash of the machine does not match its checksum.
         let options = Replace {
-            sync: false,
+            durability: Durability::Process,
             ..Replace::PRIVATE
         };
         pinion_files::replace(&self.entry_path(key), &content, options)

@@ -9,13 +9,12 @@
 //! damaged file is moved aside, and a run that cannot write continues without sharing (`run_breakers.rs`).
 
 use std::collections::BTreeMap;
-use std::fs::{DirBuilder, File};
+use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pinion_files::Replace;
+use pinion_files::{Durability, Replace, beside};
 use pinion_jsonl::explain_with_position;
 use serde::{Deserialize, Serialize};
 
@@ -185,8 +184,7 @@ fn lock(path: &Path) -> Result<File, String> {
     let lock_path = beside(path, ".lock");
     let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", lock_path.display());
     if let Some(parent) = path.parent() {
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(parent);
-        made.map_err(|error| failed(&error))?;
+        pinion_files::create_private_directory(parent).map_err(|error| failed(&error))?;
     }
     pinion_files::lock(&lock_path, LOCK_TIMEOUT).map_err(|error| match error.kind() {
         ErrorKind::TimedOut => failed(&format_args!(
@@ -198,10 +196,11 @@ fn lock(path: &Path) -> Result<File, String> {
 }
 
 fn move_aside(path: &Path, why: &str) -> Result<String, String> {
-    let aside = beside(path, ".damaged");
-    pinion_files::rename(path, &aside).map_err(|error| {
-        let (path, aside) = (path.display(), aside.display());
-        format!("{path} cannot be renamed to {aside}: {error}")
+    let aside = pinion_files::set_damaged_aside(path).map_err(|error| {
+        format!(
+            "{0} cannot be renamed to {0}.damaged: {error}",
+            path.display()
+        )
     })?;
     Ok(format!(
         "the shared breakers in \"{}\" could not be read ({why}) and were reset; the damaged file is now \"{}\"",
@@ -214,14 +213,8 @@ fn replace(path: &Path, contents: &FileContents) -> io::Result<()> {
     let mut text = serde_json::to_vec(contents)?;
     text.push(b'\n');
     let options = Replace {
-        sync: false,
+        durability: Durability::Process,
         ..Replace::PRIVATE
     };
     pinion_files::replace(path, &text, options)
-}
-
-fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(ending);
-    name.into()
 }

@@ -206,12 +206,7 @@ fn readable_by_others(path: &Path) -> Option<Notice> {
 }
 
 fn make_directory(file: &Path) -> io::Result<()> {
-    let directory = file.parent().unwrap_or(Path::new("."));
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(directory)
+    pinion_files::create_private_directory(file.parent().unwrap_or(Path::new(".")))
 }
 
 #[cfg(test)]
