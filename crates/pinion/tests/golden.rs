@@ -73,7 +73,7 @@ fn play(case: &Path, program: &Program, differences: &Differences) -> Result<(),
         if complaint.is_none() {
             break;
         }
-        println!("attempt {attempt} of {ATTEMPTS}: not as expected");
+        eprintln!("attempt {attempt} of {ATTEMPTS}: not as expected");
     }
     complaint.map_or(Ok(()), |complaint| Err(complaint.into()))
 }
