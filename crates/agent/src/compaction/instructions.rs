@@ -17,7 +17,7 @@ What the user wants to achieve; several goals if there are several.
 
 ## Progress
 ### Done
-- [x] FinishedCall work and changes.
+- [x] Finished work and changes.
 
 ### In Progress
 - [ ] What is being worked on now.
