@@ -48,17 +48,19 @@ impl Bash {
     async fn run(&self, arguments: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let command = arguments::text(&arguments, "command")?;
         let seconds = arguments::number(&arguments, "timeout").filter(|&seconds| seconds > 0.0);
+        let output = Output::raw();
+        let pace = output.pace();
         let options = ShellOptions {
             cwd: &context.cwd,
             settings: &self.settings,
             timeout: seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
-            follower: None,
+            follower: Some(&pace),
         };
         if self.settings.send_start_update {
             (context.updates)(ToolOutput::default());
         }
         let progress = Mutex::new(Progress {
-            output: Output::raw(),
+            output,
             context,
             interval: self.settings.update_interval,
             last_sent: None,
@@ -79,9 +81,13 @@ impl Bash {
                 _ = ticks.tick() => locked().send_if_due(),
             }
         };
-        let mut output = locked();
-        output.output.finish();
-        result(&output.output, outcome, arguments.get("timeout"))
+        let log = {
+            let output = &mut locked().output;
+            output.finish();
+            output.log_file().clone()
+        };
+        log.finish(outcome == ShellOutcome::Aborted).await;
+        result(&locked().output, outcome, arguments.get("timeout"))
     }
 }
 
@@ -119,7 +125,9 @@ impl Progress<'_> {
         let due = self
             .last_sent
             .is_none_or(|sent| sent.elapsed() >= self.interval);
-        if !self.unsent || !due || self.output.is_empty() {
+        // The update names the log, which exists in a moment.
+        let opening = self.output.log_file().is_opening();
+        if !self.unsent || !due || self.output.is_empty() || opening {
             return;
         }
         self.unsent = false;
@@ -234,15 +242,20 @@ pub async fn user_bash(
     follower: Option<Arc<dyn Follower>>,
     cancel: &CancellationToken,
 ) -> Result<BashOutcome, ToolError> {
-    let mut output = Output::followed(follower.clone(), &settings.mask);
+    let mut output = Output::followed(follower, &settings.mask);
+    let pace = output.pace();
     let options = ShellOptions {
         cwd,
         settings,
         timeout: None,
-        follower: follower.as_deref(),
+        follower: Some(&pace),
     };
     let outcome = run_shell(command, options, cancel, |chunk| output.push(chunk)).await?;
     output.finish();
+    output
+        .log_file()
+        .finish(outcome == ShellOutcome::Aborted)
+        .await;
     let tail = output.tail();
     let exit_code = match outcome {
         ShellOutcome::Exited(code) => Some(code),

@@ -20,6 +20,7 @@ mod ignore_rules;
 mod image;
 mod line_range;
 mod listing;
+mod log_file;
 mod ls;
 mod node_error;
 mod output;

@@ -1,16 +1,18 @@
-//! The output of a command: its end in memory, and all of it in a file once it is long.
+//! The output of a command: its end in memory, and all of it in a log once it is long.
 //!
 //! Memory is bounded for any output, and each byte is processed once. `truncate.rs` cuts the output
 //! to the limits of a model on demand.
 
-use std::fs::File;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 
 use pinion_message::{Mask, MaskStream};
 
 use crate::decode::Decoder;
+use crate::log_file::LogFile;
 use crate::sanitise::Sanitiser;
 use crate::shell::Follower;
 use crate::truncate::{self, MAX_BYTES, MAX_LINES, Totals, Truncation};
@@ -29,7 +31,10 @@ pub(crate) struct Output {
     window: String,
     totals: Totals,
     last_line_bytes: u64,
-    log: Log,
+    /// The output so far, while it is short.
+    held: Option<Vec<u8>>,
+    /// The place of the whole output once it is long.
+    log: LogFile,
     scratch: String,
     follower: Option<MaskedFollower>,
 }
@@ -49,14 +54,31 @@ impl MaskedFollower {
     }
 }
 
-/// The place of the whole output.
+/// Lets a command wait until its log and its follower can take more.
 #[derive(Debug)]
-enum Log {
-    /// In memory, while it is short.
-    Held(Vec<u8>),
-    Open(File, PathBuf),
-    /// The file could not be created or written.
-    Failed,
+pub(crate) struct OutputPace {
+    log: LogFile,
+    follower: Option<Arc<dyn Follower>>,
+}
+
+impl Follower for OutputPace {
+    /// The output itself passes through [`Output`].
+    fn printed(&self, _: &str) {}
+
+    fn has_room(&self) -> bool {
+        let follower = self.follower.as_ref();
+        self.log.has_room() && follower.is_none_or(|follower| follower.has_room())
+    }
+
+    fn room(&self) -> BoxFuture<'_, ()> {
+        async {
+            self.log.room().await;
+            if let Some(follower) = &self.follower {
+                follower.room().await;
+            }
+        }
+        .boxed()
+    }
 }
 
 impl Output {
@@ -68,7 +90,8 @@ impl Output {
             window: String::new(),
             totals: Totals { lines: 1, bytes: 0 },
             last_line_bytes: 0,
-            log: Log::Held(Vec::new()),
+            held: Some(Vec::new()),
+            log: LogFile::default(),
             scratch: String::new(),
             follower: None,
         }
@@ -94,6 +117,15 @@ impl Output {
         }
     }
 
+    /// Returns the pace of the output for [`crate::ShellOptions`].
+    pub fn pace(&self) -> OutputPace {
+        let follower = self.follower.as_ref();
+        OutputPace {
+            log: self.log.clone(),
+            follower: follower.map(|masked| Arc::clone(&masked.follower)),
+        }
+    }
+
     pub fn push(&mut self, bytes: &[u8]) {
         let mut text = std::mem::take(&mut self.scratch);
         self.decoder.push(bytes, &mut text);
@@ -102,7 +134,7 @@ impl Output {
         self.scratch = text;
     }
 
-    /// Ends the output.
+    /// Ends the output. Its log may still be written; see [`Output::log_file`].
     pub fn finish(&mut self) {
         let mut text = String::new();
         self.decoder.finish(&mut text);
@@ -162,22 +194,15 @@ impl Output {
 
     fn log(&mut self, bytes: &[u8]) {
         let fits = self.totals.lines <= MAX_LINES as u64 && self.totals.bytes <= MAX_BYTES as u64;
-        match &mut self.log {
-            Log::Held(held) => {
+        match &mut self.held {
+            Some(held) => {
                 held.extend_from_slice(bytes);
                 if !fits {
-                    self.log =
-                        open_log(held).map_or(Log::Failed, |(file, path)| Log::Open(file, path));
+                    let held = self.held.take().unwrap_or_default();
+                    self.log.write(&held);
                 }
             }
-            Log::Open(file, path) => {
-                if file.write_all(bytes).is_err() {
-                    // Most likely the disk is full, and an incomplete log is not worth the space.
-                    let _ = std::fs::remove_file(path);
-                    self.log = Log::Failed;
-                }
-            }
-            Log::Failed => {}
+            None => self.log.write(bytes),
         }
     }
 
@@ -195,63 +220,66 @@ impl Output {
         self.last_line_bytes
     }
 
-    /// The file with all of the output, if that is longer than what is shown.
-    pub fn log_path(&self) -> Option<&Path> {
-        match &self.log {
-            Log::Open(_, path) => Some(path),
-            _ => None,
-        }
+    /// The log of all of the output, which exists if that is longer than what is shown.
+    pub fn log_file(&self) -> &LogFile {
+        &self.log
     }
-}
 
-fn open_log(held: &[u8]) -> std::io::Result<(File, PathBuf)> {
-    let (high, low) = uuid::Uuid::new_v4().as_u64_pair();
-    let path = std::env::temp_dir().join(format!("pi-bash-{:016x}.log", high ^ low));
-    // The output of a command may be private.
-    let mut file = pinion_files::create_new(&path, 0o600)?;
-    file.write_all(held)?;
-    Ok((file, path))
+    /// The file with all of the output, if that is longer than what is shown.
+    pub fn log_path(&self) -> Option<PathBuf> {
+        self.log.path()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    async fn finished(mut output: Output) -> Output {
+        output.finish();
+        output.log_file().finish(false).await;
+        output
+    }
+
     fn logged(output: &Output) -> String {
         let path = output.log_path().unwrap();
-        let text = std::fs::read_to_string(path).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
         std::fs::remove_file(path).unwrap();
         text
     }
 
-    #[test]
-    fn short_output_stays_in_memory() {
+    #[tokio::test]
+    async fn short_output_stays_in_memory() {
         let mut output = Output::raw();
         output.push("caf\u{e9}\n".as_bytes().split_at(4).0);
         output.push("caf\u{e9}\n".as_bytes().split_at(4).1);
-        output.finish();
+        let output = finished(output).await;
         assert_eq!(output.tail().content, "café\n");
         assert_eq!((output.tail().truncated, output.log_path()), (false, None));
     }
 
-    #[test]
-    fn counts_stay_exact_when_only_the_end_is_kept() {
+    #[tokio::test]
+    async fn counts_stay_exact_when_only_the_end_is_kept() {
         let mut output = Output::raw();
         let text: String = (0..100_000).map(|n| format!("line {n}\n")).collect();
-        text.as_bytes()
-            .chunks(7919)
-            .for_each(|piece| output.push(piece));
-        output.finish();
+        for piece in text.as_bytes().chunks(7919) {
+            output.push(piece);
+            output.pace().room().await;
+        }
+        let output = finished(output).await;
         assert!(output.window.len() <= MAX_WINDOW_BYTES);
         assert_eq!(output.tail(), truncate::tail(&text, Totals::of(&text)));
         assert_eq!(logged(&output), text);
     }
 
-    #[test]
-    fn one_endless_line_keeps_its_end_and_its_length() {
+    #[tokio::test]
+    async fn one_endless_line_keeps_its_end_and_its_length() {
         let mut output = Output::raw();
-        (0..40).for_each(|_| output.push(&[b'y'; 3000]));
-        output.finish();
+        for _ in 0..40 {
+            output.push(&[b'y'; 3000]);
+            output.pace().room().await;
+        }
+        let output = finished(output).await;
         let tail = output.tail();
         assert!(tail.last_line_partial);
         assert_eq!(
@@ -262,11 +290,14 @@ mod tests {
         assert_eq!(logged(&output).len(), 120_000);
     }
 
-    #[test]
-    fn a_sanitised_log_is_as_clean_as_the_output() {
+    #[tokio::test]
+    async fn a_sanitised_log_is_as_clean_as_the_output() {
         let mut output = Output::sanitised();
-        (0..3000).for_each(|n| output.push(format!("\u{1b}[3{}mx\u{1b}[0m\r\n", n % 8).as_bytes()));
-        output.finish();
+        for n in 0..3000 {
+            output.push(format!("\u{1b}[3{}mx\u{1b}[0m\r\n", n % 8).as_bytes());
+            output.pace().room().await;
+        }
+        let output = finished(output).await;
         assert_eq!(output.tail().total_bytes, 6000);
         assert_eq!(logged(&output), "x\n".repeat(3000));
     }
