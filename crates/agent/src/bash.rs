@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pinion_message::{BashExecutionMessage, Message, now_millis};
+use pinion_session::EntryId;
 use pinion_tools::{BashOutcome, Follower, ToolError, user_bash};
 use tokio_util::sync::CancellationToken;
 
@@ -40,7 +41,8 @@ impl Core {
             Ok(mut outcome) => {
                 self.mask.string(&mut outcome.output);
                 self.mask.string(&mut command);
-                self.remember_bash(command, exclude_from_context, &outcome);
+                self.remember_bash(command, exclude_from_context, &outcome, &cancel)
+                    .await;
                 reply.send(Ok(Answer::Bash(outcome)));
             }
             Err(error) => reply.send(Err(EngineError::Bash(error.0))),
@@ -75,7 +77,13 @@ impl Core {
         }
     }
 
-    fn remember_bash(&self, command: String, exclude: bool, outcome: &BashOutcome) {
+    async fn remember_bash(
+        &self,
+        command: String,
+        exclude: bool,
+        outcome: &BashOutcome,
+        cancel: &CancellationToken,
+    ) {
         let message = Arc::new(Message::BashExecution(BashExecutionMessage {
             command,
             output: outcome.output.clone(),
@@ -86,21 +94,22 @@ impl Core {
             timestamp: now_millis(),
             exclude_from_context: exclude.then_some(true),
         }));
-        let mut state = self.state();
-        if state.is_streaming() {
-            // A command between a tool call and its result would break the conversation.
-            state.held_bash.push(message);
-        } else {
-            drop(state);
-            self.store_message(&message);
+        {
+            let mut state = self.state();
+            if state.is_streaming() {
+                // A command between a tool call and its result would break the conversation.
+                state.held_bash.push(message);
+                return;
+            }
         }
+        let id = self.push_message(&message);
+        self.save(id, cancel).await;
     }
 
-    /// Puts the results that waited for the end of a run into the conversation.
-    pub fn release_held_bash(&self) {
+    /// Puts the results that waited for the end of a run into the conversation. Returns the id of the last one's entry.
+    pub fn release_held_bash(&self) -> Option<EntryId> {
         let held = std::mem::take(&mut self.state().held_bash);
-        for message in held {
-            self.store_message(&message);
-        }
+        let ids = held.iter().map(|message| self.push_message(message));
+        ids.last().flatten()
     }
 }

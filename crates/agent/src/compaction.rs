@@ -152,14 +152,15 @@ impl Core {
         if cancel.is_cancelled() {
             return Err(CompactionFailure::Cancelled);
         }
-        self.log(NewEntry::Compaction {
+        let entry = NewEntry::Compaction {
             summary: result.summary.clone(),
             first_kept_entry_id: result.first_kept_entry_id.clone(),
             tokens_before: result.tokens_before,
             usage: self.usage_to_store(result.usage),
             details: result.details.clone(),
             from_hook: Some(by_hook),
-        });
+        };
+        self.log(entry, cancel).await;
         result.estimated_tokens_after = {
             let mut state = self.state();
             state.rebuild_messages();

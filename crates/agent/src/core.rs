@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
 use pinion_message::{CustomMessage, Mask, Message, now_millis};
-use pinion_session::NewEntry;
+use pinion_session::{EntryId, NewEntry, SaveListener};
 use pinion_tools::ToolSettings;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{EngineSettings, Expander, Models, Preferences, SystemPrompt};
@@ -35,6 +36,10 @@ pub(crate) struct Core {
     pub settings: EngineSettings,
     pub preferences: Arc<dyn Preferences>,
     pub expander: Arc<dyn Expander>,
+    /// Notified when a save of the session file has ended.
+    pub save_ended: Arc<Notify>,
+    /// Notifies `save_ended`.
+    pub save_listener: SaveListener,
 }
 
 impl Core {
@@ -61,7 +66,10 @@ impl Core {
             held_bash: Vec::new(),
             retry_attempt: 0,
             overflow_handled: false,
+            slow_saves: Default::default(),
         };
+        let save_ended = Arc::new(Notify::new());
+        let ended = Arc::clone(&save_ended);
         let mut toolbox = Toolbox::new(config.tools, config.active_tools, config.tool_filter);
         toolbox.add(config.added_tools);
         toolbox.renew(&*config.system_prompt);
@@ -81,6 +89,8 @@ impl Core {
             settings: config.settings,
             preferences: config.preferences,
             expander: config.expander,
+            save_ended,
+            save_listener: Arc::new(move || ended.notify_waiters()),
         };
         (core, hook_queue)
     }
@@ -145,18 +155,6 @@ impl Core {
         self.state().phase = phase;
     }
 
-    /// Appends an entry to the session file. A failure is emitted as a fault, and the session continues in memory.
-    pub fn log(&self, entry: NewEntry) {
-        let result = self.state().store.append(entry);
-        if let Err(error) = result {
-            self.emit(Event::Fault {
-                source: "session".into(),
-                during: "append".into(),
-                error: error.to_string(),
-            });
-        }
-    }
-
     /// Emits the start of a message, appends it to the session file and the conversation, and emits its end. Returns
     /// the message, which hooks may have changed.
     pub async fn append_message(
@@ -181,15 +179,17 @@ impl Core {
             })
             .await;
         let message = changed.unwrap_or(message);
-        self.store_message(&message);
+        let id = self.push_message(&message);
+        self.save(id, cancel).await;
         self.emit(Event::MessageEnd(Arc::clone(&message)));
         message
     }
 
-    /// Appends a message to the session file and to the conversation.
-    pub fn store_message(&self, message: &Arc<Message>) {
-        self.log(NewEntry::Message(Arc::clone(message)));
+    /// Appends a message to the session and to the conversation, in memory; see [`Core::save`].
+    pub fn push_message(&self, message: &Arc<Message>) -> Option<EntryId> {
+        let id = self.push(NewEntry::Message(Arc::clone(message)));
         self.state().messages.push(Arc::clone(message));
+        id
     }
 
     /// Returns a message of a hook with the current time and with keys masked.

@@ -5,7 +5,7 @@ use pinion_session::SessionError;
 /// Limit on the messages in each queue.
 pub(crate) const QUEUE_LIMIT: usize = 1000;
 
-/// The reason why a command failed. Clients of pi match some of these texts, so they do not change.
+/// The reason why a command failed. Clients match some of these texts, so they do not change.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum EngineError {
@@ -22,7 +22,7 @@ pub enum EngineError {
     )]
     Compacting,
     #[error(
-        "No model selected.\n\nName one with --model or set_model, or set an API key such as ANTHROPIC_API_KEY.\n\nRun `pinion --list-models` to see what is available."
+        "No model selected.\n\nName one with --model or set_model, or set the API key of a provider.\n\nRun `pinion --list-models` to see what is available."
     )]
     NoModel,
     #[error("{0}")]

@@ -1,4 +1,7 @@
 //! The API of a session for hooks: reading and changing it from any thread, also while a run is active.
+//!
+//! Functions that append to the session block until the entry is saved, at most five seconds; the engine's own thread must
+//! not call them.
 
 use std::sync::{Arc, Weak};
 
@@ -87,12 +90,9 @@ impl SessionApi {
     ) -> Result<String, EngineError> {
         let core = self.core()?;
         let entry = NewEntry::Custom { custom_type, data };
-        let (id, appended) = {
-            let mut state = core.state();
-            let id = state.store.append(entry)?;
-            let appended = state.store.entry(&id).and_then(Entry::value);
-            (id, appended)
-        };
+        let id = core.state().store.push(entry)?;
+        core.wait_until_saved_blocking(&id)?;
+        let appended = core.state().store.entry(&id).and_then(Entry::value);
         if let Some(entry) = appended {
             core.emit(Event::EntryAppended(Arc::new(entry)));
         }
@@ -103,35 +103,43 @@ impl SessionApi {
     pub fn append_message(&self, message: Message) -> Result<String, EngineError> {
         let core = self.core()?;
         let message = Arc::new(message);
-        let mut state = core.state();
-        let id = state
-            .store
-            .append(NewEntry::Message(Arc::clone(&message)))?;
-        state.messages.push(message);
+        let entry = NewEntry::Message(Arc::clone(&message));
+        let id = core.state().store.push(entry)?;
+        core.wait_until_saved_blocking(&id)?;
+        core.state().messages.push(message);
         Ok(id.to_string())
     }
 
     /// Sets the name of the session; an empty one removes it.
     pub fn set_name(&self, name: &str) -> Result<(), EngineError> {
         let core = self.core()?;
-        if !name.trim().is_empty() {
-            return core.set_name(name).map(drop);
-        }
-        core.log(NewEntry::SessionInfo {
-            name: String::new(),
-        });
-        core.emit(Event::SessionInfoChanged(None));
+        let name = core.mask.text(name.trim()).into_owned();
+        core.log_blocking(NewEntry::SessionInfo { name: name.clone() });
+        core.emit(Event::SessionInfoChanged(
+            Some(name).filter(|name| !name.is_empty()),
+        ));
         Ok(())
     }
 
     /// Sets the label of an entry; `None` removes it.
     pub fn set_label(&self, entry_id: String, label: Option<String>) -> Result<(), EngineError> {
-        self.core()?.set_label(entry_id, label).map(drop)
+        let core = self.core()?;
+        core.entry_exists(&entry_id)?;
+        core.log_blocking(NewEntry::Label {
+            target_id: entry_id,
+            label,
+        });
+        Ok(())
     }
 
     /// Sets the thinking level, or the nearest one that the model supports.
     pub fn set_thinking_level(&self, level: ThinkingLevel) -> Result<(), EngineError> {
-        self.core()?.set_thinking_level(level);
+        let core = self.core()?;
+        let change = core.change_level(level);
+        if let Some(id) = change.as_ref().and_then(|change| change.entry.as_ref()) {
+            core.save_blocking(id);
+        }
+        core.announce_level(change);
         Ok(())
     }
 
@@ -220,7 +228,9 @@ impl SessionApi {
                 // Hooks receive only events of runs.
                 let start = Event::MessageStart(Arc::clone(&message));
                 core.emitter.emit_to_listeners(&start);
-                core.store_message(&message);
+                if let Some(id) = core.push_message(&message) {
+                    core.save_blocking(&id);
+                }
                 core.emitter.emit_to_listeners(&Event::MessageEnd(message));
                 Ok(())
             }

@@ -25,6 +25,7 @@ mod progress;
 mod prompt;
 mod replacement;
 mod run;
+mod save;
 mod session;
 mod state;
 mod toolbox;

@@ -3,12 +3,20 @@
 use std::sync::Arc;
 
 use pinion_message::{Model, ThinkingLevel};
-use pinion_session::NewEntry;
+use pinion_session::{EntryId, NewEntry};
 use serde_json::json;
 
 use crate::core::Core;
 use crate::hooks::Moment;
 use crate::{Answer, Cycled, EngineError, Event};
+
+/// A change of the thinking level whose entry is not saved yet.
+pub(crate) struct LevelChange {
+    pub entry: Option<EntryId>,
+    level: ThinkingLevel,
+    previous: ThinkingLevel,
+    can_think: bool,
+}
 
 impl Core {
     /// Checks that a model is selected and has credentials.
@@ -20,7 +28,7 @@ impl Core {
     }
 
     /// Makes `provider`/`id` the model of the next run.
-    pub fn set_model(&self, provider: &str, id: &str) -> Result<Answer, EngineError> {
+    pub async fn set_model(&self, provider: &str, id: &str) -> Result<Answer, EngineError> {
         let model = self
             .models
             .find(provider, id)
@@ -28,12 +36,12 @@ impl Core {
                 provider: provider.to_owned(),
                 id: id.to_owned(),
             })?;
-        self.use_model(&model, None)?;
+        self.use_model(&model, None).await?;
         Ok(Answer::Model(model))
     }
 
     /// Makes the next of the scoped or available models the model of the next run.
-    pub fn cycle_model(&self) -> Result<Answer, EngineError> {
+    pub async fn cycle_model(&self) -> Result<Answer, EngineError> {
         let scoped = self.models.scoped();
         let is_scoped = !scoped.is_empty();
         let candidates = if is_scoped {
@@ -56,7 +64,7 @@ impl Core {
         });
         let next = (at.unwrap_or(0) + 1) % candidates.len();
         let (model, level) = &candidates[next];
-        self.use_model(model, *level)?;
+        self.use_model(model, *level).await?;
         let thinking_level = self.state().thinking_level;
         Ok(Answer::Cycled(Some(Cycled {
             model: Arc::clone(model),
@@ -65,7 +73,7 @@ impl Core {
         })))
     }
 
-    fn use_model(
+    async fn use_model(
         &self,
         model: &Arc<Model>,
         level: Option<ThinkingLevel>,
@@ -75,14 +83,10 @@ impl Core {
             return Err(EngineError::NoKeyForModel { provider, id });
         }
         let before = self.state().model.replace(Arc::clone(model));
-        self.log(NewEntry::ModelChange {
+        let chosen = self.push(NewEntry::ModelChange {
             provider: model.provider.clone(),
             model_id: model.id.clone(),
         });
-        self.preferences.remember(vec![
-            ("defaultProvider", Some(json!(model.provider))),
-            ("defaultModel", Some(json!(model.id))),
-        ]);
         let could_think = before.is_none_or(|before| before.reasoning);
         let level = level.unwrap_or_else(|| {
             if could_think {
@@ -91,35 +95,63 @@ impl Core {
                 self.settings.default_thinking_level
             }
         });
-        self.set_thinking_level(level);
+        let change = self.change_level(level);
+        let newest = change.as_ref().and_then(|change| change.entry.clone());
+        self.save(newest.or(chosen), &self.stop).await;
+        self.preferences.remember(vec![
+            ("defaultProvider", Some(json!(model.provider))),
+            ("defaultModel", Some(json!(model.id))),
+        ]);
+        self.announce_level(change);
         Ok(())
     }
 
     /// Sets the thinking level, or the nearest one that the model supports.
-    pub fn set_thinking_level(&self, level: ThinkingLevel) {
+    pub async fn set_thinking_level(&self, level: ThinkingLevel) {
+        let change = self.change_level(level);
+        let entry = change.as_ref().and_then(|change| change.entry.clone());
+        self.save(entry, &self.stop).await;
+        self.announce_level(change);
+    }
+
+    /// Sets the thinking level in memory. Returns `None` if it does not change.
+    pub fn change_level(&self, level: ThinkingLevel) -> Option<LevelChange> {
         let mut state = self.state();
         let (clamped, can_think) = match &state.model {
             Some(model) => (model.clamp_thinking(level), model.reasoning),
             None => (ThinkingLevel::Off, false),
         };
         if state.thinking_level == clamped {
-            return;
+            return None;
         }
         let previous = std::mem::replace(&mut state.thinking_level, clamped);
         drop(state);
-        self.log(NewEntry::ThinkingLevelChange(clamped));
-        if can_think {
-            let change = ("defaultThinkingLevel", Some(json!(clamped)));
+        Some(LevelChange {
+            entry: self.push(NewEntry::ThinkingLevelChange(clamped)),
+            level: clamped,
+            previous,
+            can_think,
+        })
+    }
+
+    /// Remembers a saved change of the thinking level and emits it.
+    pub fn announce_level(&self, change: Option<LevelChange>) {
+        let Some(change) = change else { return };
+        let LevelChange {
+            level, previous, ..
+        } = change;
+        if change.can_think {
+            let change = ("defaultThinkingLevel", Some(json!(level)));
             self.preferences.remember(vec![change]);
         }
-        self.emit(Event::ThinkingLevelChanged(clamped));
+        self.emit(Event::ThinkingLevelChanged(level));
         if let Some(hooks) = self.hook(Moment::LevelSelected) {
-            hooks.level_selected(clamped, previous);
+            hooks.level_selected(level, previous);
         }
     }
 
     /// Sets the next thinking level that the model supports. `None` if it cannot think.
-    pub fn cycle_thinking_level(&self) -> Option<ThinkingLevel> {
+    pub async fn cycle_thinking_level(&self) -> Option<ThinkingLevel> {
         let (levels, current) = {
             let state = self.state();
             let model = state.model.as_ref().filter(|model| model.reasoning)?;
@@ -127,7 +159,7 @@ impl Core {
         };
         let at = levels.iter().position(|&level| level == current);
         let next = levels[at.map_or(0, |at| (at + 1) % levels.len())];
-        self.set_thinking_level(next);
+        self.set_thinking_level(next).await;
         Some(next)
     }
 }

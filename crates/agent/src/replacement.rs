@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use pinion_session::{
     Entry, NewEntry, NewSession, Notice, Opened, Role, SessionError, Store, UnsavedSession, export,
@@ -11,17 +10,14 @@ use pinion_tools::{BlockingError, node_error_text, run_blocking};
 use tokio_util::sync::CancellationToken;
 
 use crate::core::Core;
+use crate::save::{COMMAND_HOLD, FILE_TIMEOUT};
 use crate::{Answer, Command, EngineError, Event, ForkPosition, Replacement};
-
-/// Time limit of an export and of opening or writing another session. A mount that does not answer would block them
-/// without end.
-const FILE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The session that will replace the current one.
 pub(crate) enum NextSession {
     New(Store),
     Opened(Opened),
-    /// The current session, read again from this file.
+    /// The current session, whose file at this path is read again.
     Same(PathBuf),
     /// A part of the current session, and the text of the message after that part.
     Forked(Store, String),
@@ -116,8 +112,6 @@ impl Core {
             Command::SwitchSession { path, .. } => {
                 let path = cwd.join(path);
                 if self.state().store.file() == Some(&*path) {
-                    let same = path.clone();
-                    file_work(cancel, move || Store::probe(&same)).await?;
                     return Ok(NextSession::Same(path));
                 }
                 let opened = file_work(cancel, move || Store::open(&path, &cwd)).await?;
@@ -143,63 +137,68 @@ impl Core {
     }
 
     /// Replaces the session by `next`.
-    pub fn switch_to(&self, next: NextSession) -> Result<Answer, EngineError> {
-        match next {
+    pub async fn switch_to(
+        &self,
+        next: NextSession,
+        cancel: &CancellationToken,
+    ) -> Result<Answer, EngineError> {
+        let opened = match next {
             NextSession::New(store) => {
                 let level = self.state().thinking_level;
-                self.replace_store(store);
+                self.replace_store(store).await;
                 if self.hooks.is_some() {
-                    self.log_model();
+                    self.push_model();
                 }
-                self.log(NewEntry::ThinkingLevelChange(level));
+                self.log(NewEntry::ThinkingLevelChange(level), cancel).await;
+                return Ok(Answer::Cancelled(false));
             }
-            NextSession::Opened(Opened { store, notices }) => {
-                self.replace_store(store);
-                self.report(notices);
-                self.restore_choices();
-            }
-            NextSession::Same(path) => self.reload(&path)?,
             NextSession::Forked(store, text) => {
-                self.change_store(store);
+                self.change_store(store).await;
                 return Ok(Answer::Forked {
                     text: Some(text),
                     cancelled: false,
                 });
             }
-            NextSession::Cloned(store) => self.change_store(store),
+            NextSession::Cloned(store) => {
+                self.change_store(store).await;
+                return Ok(Answer::Cancelled(false));
+            }
+            NextSession::Opened(opened) => Some(opened),
+            NextSession::Same(_) => self.read_again(cancel).await?,
+        };
+        self.clear_queues();
+        if let Some(Opened { store, notices }) = opened {
+            self.change_store(store).await;
+            self.report(notices);
         }
+        self.restore_choices(cancel).await;
         Ok(Answer::Cancelled(false))
     }
 
-    fn log_model(&self) {
+    fn push_model(&self) {
         let model = self.state().model.clone();
         if let Some(model) = model {
-            self.log(NewEntry::ModelChange {
+            self.push(NewEntry::ModelChange {
                 provider: model.provider.clone(),
                 model_id: model.id.clone(),
             });
         }
     }
 
-    /// Reads the session's own file again, because another program may have appended to it.
-    fn reload(&self, path: &Path) -> Result<(), EngineError> {
-        let placeholder = Store::create(NewSession {
-            cwd: (*self.cwd).clone(),
-            directory: None,
-            id: None,
-            parent_session: None,
-        })?;
-        let store = std::mem::replace(&mut self.state().store, placeholder);
-        let reloaded = store.reload().or_else(|_| Store::open(path, &self.cwd));
-        let Opened { store, notices } = reloaded?;
-        self.replace_store(store);
-        self.report(notices);
-        self.restore_choices();
-        Ok(())
+    /// Reads the session's own file again, because another program may have appended to it. `None` if it has no file
+    /// yet. The session does not change if the file cannot be read.
+    async fn read_again(&self, cancel: &CancellationToken) -> Result<Option<Opened>, EngineError> {
+        self.wait_until_all_saved(cancel).await?;
+        let reload = self.state().store.reload();
+        let Some(reload) = reload else {
+            return Ok(None);
+        };
+        let opened = file_work(cancel, move || reload.run()).await??;
+        Ok(Some(opened))
     }
 
     /// Selects the model and thinking level stored in the session.
-    fn restore_choices(&self) {
+    async fn restore_choices(&self, cancel: &CancellationToken) {
         let choices = self.state().store.choices();
         if let Some((provider, id)) = &choices.model
             && let Some(model) = self.models.find(provider, id)
@@ -209,42 +208,45 @@ impl Core {
         let wanted = choices
             .thinking_level
             .unwrap_or(self.settings.default_thinking_level);
-        let mut state = self.state();
-        let level = state
-            .model
-            .as_ref()
-            .map_or(wanted, |model| model.clamp_thinking(wanted));
-        let changed = state.thinking_level != level || choices.thinking_level.is_none();
-        state.thinking_level = level;
-        drop(state);
+        let (level, changed) = {
+            let mut state = self.state();
+            let level = state
+                .model
+                .as_ref()
+                .map_or(wanted, |model| model.clamp_thinking(wanted));
+            let before = std::mem::replace(&mut state.thinking_level, level);
+            (level, before != level || choices.thinking_level.is_none())
+        };
         if changed && choices.thinking_level != Some(level) {
-            self.log(NewEntry::ThinkingLevelChange(level));
+            self.log(NewEntry::ThinkingLevelChange(level), cancel).await;
         }
     }
 
     /// Sets the name of the session.
-    pub fn set_name(&self, name: &str) -> Result<Answer, EngineError> {
+    pub async fn set_name(&self, name: &str) -> Result<Answer, EngineError> {
         let name = name.trim();
         if name.is_empty() {
             return Err(EngineError::EmptyName);
         }
         let name = self.mask.text(name).into_owned();
-        self.log(NewEntry::SessionInfo { name: name.clone() });
+        self.log(NewEntry::SessionInfo { name: name.clone() }, &self.stop)
+            .await;
         self.emit(Event::SessionInfoChanged(Some(name)));
         Ok(Answer::Done)
     }
 
     /// Sets the label of an entry; `None` removes it.
-    pub fn set_label(
+    pub async fn set_label(
         &self,
         entry_id: String,
         label: Option<String>,
     ) -> Result<Answer, EngineError> {
         self.entry_exists(&entry_id)?;
-        self.log(NewEntry::Label {
+        let entry = NewEntry::Label {
             target_id: entry_id,
             label,
-        });
+        };
+        self.log(entry, &self.stop).await;
         Ok(Answer::Done)
     }
 
@@ -282,22 +284,39 @@ impl Core {
         Ok(Answer::Exported(written.display().to_string()))
     }
 
-    fn replace_store(&self, store: Store) {
-        self.change_store(store);
+    async fn replace_store(&self, store: Store) {
+        self.clear_queues();
+        self.change_store(store).await;
+    }
+
+    fn clear_queues(&self) {
         let mut state = self.state();
         state.steering.clear();
         state.follow_up.clear();
         state.held_bash.clear();
     }
 
-    fn change_store(&self, store: Store) {
-        let mut state = self.state();
-        let before = std::mem::replace(&mut state.store, store);
-        state.rebuild_messages();
-        state.retry_attempt = 0;
-        state.overflow_handled = false;
-        drop(state);
-        drop(before);
+    async fn change_store(&self, store: Store) {
+        let before = {
+            let mut state = self.state();
+            let before = std::mem::replace(&mut state.store, store);
+            state.rebuild_messages();
+            state.retry_attempt = 0;
+            state.overflow_handled = false;
+            state.slow_saves = Default::default();
+            before
+        };
+        // Saves what is left and releases the lock, which blocks if the file system does not answer.
+        if before.is_on_disk() || before.pending() > 0 {
+            let never = CancellationToken::new();
+            let closing = run_blocking(&never, move || drop(before.close()));
+            let _ = tokio::time::timeout(COMMAND_HOLD, closing).await;
+        }
+    }
+
+    /// Takes the session file out of a session that has ended.
+    pub fn take_store(&self) -> Store {
+        std::mem::replace(&mut self.state().store, Store::in_memory(&self.cwd))
     }
 
     /// Emits notices about the session file as faults.

@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -172,7 +173,7 @@ impl Actor {
                 () = sleep_until(self.hold_until), if self.hold_until.is_some() => {
                     self.hold_until = None;
                 }
-                command = commands.recv(), if open && self.hold_until.is_none() => match command {
+                command = next_command(&self.core, &mut commands), if open && self.hold_until.is_none() => match command {
                     Some((command, reply)) => self.handle(command, reply),
                     None => open = false,
                 },
@@ -188,10 +189,10 @@ impl Actor {
                 .close_broken_run("the run did not end in time and was dropped");
         }
         // The next start reports entries that are not saved by now.
-        let core = Arc::clone(&self.core);
+        let mut store = self.core.take_store();
         let never = CancellationToken::new();
-        let flushing = run_blocking(&never, move || core.state().store.flush_and_sync());
-        let _ = tokio::time::timeout(FLUSH_TIMEOUT, flushing).await;
+        let closing = run_blocking(&never, move || store.flush_and_sync());
+        let _ = tokio::time::timeout(FLUSH_TIMEOUT, closing).await;
     }
 
     /// Returns when a stopped session has had its grace period.
@@ -280,25 +281,40 @@ impl Actor {
                 reply.send(Ok(Answer::Text(core.last_assistant_text())));
             }
             Command::SetModel { provider, id } => {
-                let before = core.state().model.clone();
-                let answer = core.set_model(&provider, &id);
-                self.after_selection(before, SelectionSource::Set, answer, reply);
+                let core = Arc::clone(core);
+                self.begin(async move {
+                    let before = core.state().model.clone();
+                    let answer = core.set_model(&provider, &id).await;
+                    core.after_selection(before, SelectionSource::Set, answer, reply)
+                        .await;
+                });
             }
             Command::CycleModel => {
-                let before = core.state().model.clone();
-                let answer = core.cycle_model();
-                self.after_selection(before, SelectionSource::Cycle, answer, reply);
+                let core = Arc::clone(core);
+                self.begin(async move {
+                    let before = core.state().model.clone();
+                    let answer = core.cycle_model().await;
+                    core.after_selection(before, SelectionSource::Cycle, answer, reply)
+                        .await;
+                });
             }
             Command::GetAvailableModels => {
                 reply.send(Ok(Answer::Models(core.models.available())));
             }
             Command::SetThinkingLevel(level) => {
-                core.set_thinking_level(level.unwrap_or(ThinkingLevel::Off));
-                self.after_level(Answer::Done, reply);
+                let core = Arc::clone(core);
+                self.begin(async move {
+                    core.set_thinking_level(level.unwrap_or(ThinkingLevel::Off))
+                        .await;
+                    core.after_level(Answer::Done, reply).await;
+                });
             }
             Command::CycleThinkingLevel => {
-                let level = core.cycle_thinking_level();
-                self.after_level(Answer::Level(level), reply);
+                let core = Arc::clone(core);
+                self.begin(async move {
+                    let level = core.cycle_thinking_level().await;
+                    core.after_level(Answer::Level(level), reply).await;
+                });
             }
             Command::GetThinkingLevels => {
                 let levels = core
@@ -326,7 +342,10 @@ impl Actor {
                 core.state().auto_retry = decided.unwrap_or(enabled);
                 self.remember("retry.enabled", Some(enabled.into()), reply);
             }
-            Command::SetName(name) => reply.send(core.set_name(&name)),
+            Command::SetName(name) => {
+                let core = Arc::clone(core);
+                self.begin(async move { reply.send(core.set_name(&name).await) });
+            }
             Command::GetForkMessages => {
                 let messages = core.state().store.user_messages();
                 let messages = messages
@@ -338,7 +357,10 @@ impl Actor {
                 Ok(()) => self.run_exclusively(WaitingWork::Navigate(navigation, reply)),
                 Err(error) => reply.send(Err(error)),
             },
-            Command::SetLabel { entry_id, label } => reply.send(core.set_label(entry_id, label)),
+            Command::SetLabel { entry_id, label } => {
+                let core = Arc::clone(core);
+                self.begin(async move { reply.send(core.set_label(entry_id, label).await) });
+            }
             Command::GetEntries { since } => reply.send(core.entries_view(since.as_deref())),
             Command::GetTree => reply.send(Ok(core.tree_view())),
             Command::ExportHtml { path } => match core.export(path) {
@@ -359,49 +381,17 @@ impl Actor {
         }
     }
 
-    /// Answers when the hooks have received the new thinking level.
-    fn after_level(&mut self, answer: Answer, reply: Reply) {
-        match self.core.hook(Moment::LevelSelected).cloned() {
-            None => reply.send(Ok(answer)),
-            Some(hooks) => self.background.push(Box::pin(async move {
-                hooks.caught_up().await;
-                reply.send(Ok(answer));
-            })),
+    /// Runs `job` up to its first wait, so that its changes precede the next command, and the rest in the background.
+    fn begin(&mut self, job: impl Future<Output = ()> + Send + 'static) {
+        let mut job: Job = Box::pin(job);
+        if (&mut job).now_or_never().is_none() {
+            self.background.push(job);
         }
     }
 
     /// Answers the commands of finished background work before other work begins.
     fn finish_background(&mut self) {
         while let Some(Some(())) = self.background.next().now_or_never() {}
-    }
-
-    /// Answers when the hooks have handled the new model.
-    fn after_selection(
-        &mut self,
-        before: Option<Arc<Model>>,
-        source: SelectionSource,
-        answer: Result<Answer, EngineError>,
-        reply: Reply,
-    ) {
-        let hooks = self.core.hook(Moment::ModelSelected).cloned();
-        let chosen = match &answer {
-            Ok(Answer::Model(model)) => Some(Arc::clone(model)),
-            Ok(Answer::Cycled(Some(cycled))) => Some(Arc::clone(&cycled.model)),
-            _ => None,
-        };
-        let (Some(hooks), Some(chosen)) = (hooks, chosen) else {
-            return reply.send(answer);
-        };
-        if before
-            .as_ref()
-            .is_some_and(|before| is_same_model(before, &chosen))
-        {
-            return reply.send(answer);
-        }
-        self.background.push(Box::pin(async move {
-            hooks.model_selected(chosen, before, source).await;
-            reply.send(answer);
-        }));
     }
 
     fn remember(&self, path: &'static str, value: Option<serde_json::Value>, reply: Reply) {
@@ -426,6 +416,7 @@ impl Actor {
     }
 
     fn abort(&mut self, reply: Reply) {
+        self.core.abandon_slow_save();
         self.finish_background();
         match &self.work {
             None => reply.done(),
@@ -471,6 +462,56 @@ impl Actor {
             core.run_bash(command, cancel, reply).await;
         }));
     }
+}
+
+impl Core {
+    /// Answers when the hooks have received the new thinking level.
+    async fn after_level(&self, answer: Answer, reply: Reply) {
+        if let Some(hooks) = self.hook(Moment::LevelSelected) {
+            hooks.caught_up().await;
+        }
+        reply.send(Ok(answer));
+    }
+
+    /// Answers when the hooks have handled the new model.
+    async fn after_selection(
+        &self,
+        before: Option<Arc<Model>>,
+        source: SelectionSource,
+        answer: Result<Answer, EngineError>,
+        reply: Reply,
+    ) {
+        let chosen = match &answer {
+            Ok(Answer::Model(model)) => Some(Arc::clone(model)),
+            Ok(Answer::Cycled(Some(cycled))) => Some(Arc::clone(&cycled.model)),
+            _ => None,
+        };
+        let differs = |chosen: &Arc<Model>| {
+            before
+                .as_ref()
+                .is_none_or(|before| !is_same_model(before, chosen))
+        };
+        if let Some(hooks) = self.hook(Moment::ModelSelected)
+            && let Some(chosen) = chosen.filter(differs)
+        {
+            hooks.model_selected(chosen, before, source).await;
+        }
+        reply.send(answer);
+    }
+}
+
+/// Receives a command when none needs to wait for a save.
+fn next_command<'a>(
+    core: &'a Core,
+    commands: &'a mut mpsc::Receiver<PendingCommand>,
+) -> impl Future<Output = Option<PendingCommand>> + 'a {
+    std::future::poll_fn(|context| {
+        if core.holds_commands(context.waker()) {
+            Poll::Pending
+        } else {
+            commands.poll_recv(context)
+        }
+    })
 }
 
 /// Waits until `moment`; without one it never returns.

@@ -9,6 +9,7 @@ use pinion_session::Store;
 use tokio_util::sync::CancellationToken;
 
 use crate::Delivery;
+use crate::save::SlowSaves;
 
 /// The mutable state of a session. Its lock is never held across an await.
 pub(crate) struct SessionState {
@@ -35,6 +36,8 @@ pub(crate) struct SessionState {
     pub retry_attempt: u32,
     /// The context overflowed and was compacted once since the last user message.
     pub overflow_handled: bool,
+    /// The saves for which not everything waits.
+    pub slow_saves: SlowSaves,
 }
 
 /// The current activity of a session.

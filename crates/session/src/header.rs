@@ -109,6 +109,11 @@ impl Header {
         &self.line
     }
 
+    /// Returns [`Header::json`] as shared bytes.
+    pub(crate) fn line(&self) -> Bytes {
+        self.line.clone()
+    }
+
     /// Returns `<time>_<id>.jsonl`.
     pub(crate) fn file_name(&self) -> String {
         format!(

@@ -8,9 +8,10 @@
 //!
 //! | event | survives |
 //! |---|---|
-//! | end of the process, `kill -9` included | every entry for which [`Store::append`] returned `Ok` |
+//! | end of the process, `kill -9` included | every entry for which [`Store::append`] returned `Ok`, or [`Store::save_in_background`] `Saved` |
 //! | power loss | every entry older than [`SYNC_INTERVAL`], and everything before the last [`Store::flush_and_sync`] |
 //! | a full disk | every entry before it; later ones wait in memory and are written once there is room |
+//! | a disk or mount that does not answer | every entry before it; later ones wait in memory and are written when it answers |
 //! | a torn or damaged file | every line that can be read; nothing is deleted, everything is reported |
 //!
 //! The file is created with the first message of a user, a command or an extension, or with the session's name: the
@@ -50,6 +51,7 @@ mod migrate;
 mod new_entry;
 mod open;
 mod report;
+mod save;
 mod scan;
 mod session_file;
 mod stats;
@@ -67,7 +69,9 @@ pub use header::{Header, VERSION};
 pub use list::{SessionInfo, all_text, list, list_all};
 pub use locate::{FoundSession, find, find_id, most_recent, project_directory};
 pub use new_entry::NewEntry;
+pub use open::Reload;
 pub use report::plain_text;
+pub use save::{SaveListener, SaveNumber, SaveProgress, SaveWait};
 pub use stats::{ContextUsage, Stats, TokenTotals, stats};
 pub use store::{NewSession, Opened, Store};
 pub use tree::Label;

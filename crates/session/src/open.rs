@@ -12,7 +12,7 @@
 //! | a version that is not understood or does not fit the entries | reported; the file is used as it is |
 
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -101,27 +101,41 @@ impl Store {
         Ok(Opened { store, notices })
     }
 
-    /// Reads the first byte of a file. A mount that does not answer then blocks the caller's thread, not the one that
-    /// calls [`Store::reload`] afterwards. Failures are reported by that call.
-    pub fn probe(path: &Path) {
-        if let Ok(mut file) = pinion_files::open(path) {
-            let _ = file.read(&mut [0; 1]);
-        }
-    }
-
-    /// Reads the session's file again, as [`Store::open`] does, without releasing the lock. A session without a file
-    /// does not change.
-    pub fn reload(self) -> Result<Opened, SessionError> {
-        let mut old = self;
-        let notices = old.take_notices();
-        let SessionLocation::File(session_file) = old.location else {
-            return Ok(Opened {
-                store: old,
-                notices,
-            });
+    /// Returns the work to read the session's file again; `None` if the session has no file yet.
+    pub fn reload(&self) -> Option<Reload> {
+        let SessionLocation::File(session_file) = &self.location else {
+            return None;
         };
-        let mut opened = open_file(session_file, &old.cwd, notices)?;
-        opened.store.directory = old.directory;
+        Some(Reload {
+            session_file: session_file.clone(),
+            cwd: self.cwd.clone(),
+            directory: self.directory.clone(),
+        })
+    }
+}
+
+/// Reads a session's file again, as [`Store::open`] does, without releasing the lock. It shares the open file with the
+/// store, which does not change.
+#[derive(Debug)]
+pub struct Reload {
+    session_file: SessionFile,
+    cwd: PathBuf,
+    directory: Option<PathBuf>,
+}
+
+impl Reload {
+    /// Reads the file. If it no longer holds a session, reads the file that is at its path now. Blocks.
+    pub fn run(self) -> Result<Opened, SessionError> {
+        let path = self.session_file.path().to_owned();
+        let mut opened = match open_file(self.session_file, &self.cwd, Vec::new()) {
+            Ok(opened) => opened,
+            Err(error) => match Store::open(&path, &self.cwd) {
+                // The file at the path is still the one that could not be read.
+                Err(SessionError::Locked { .. }) => return Err(error),
+                other => other?,
+            },
+        };
+        opened.store.directory = self.directory;
         Ok(opened)
     }
 }

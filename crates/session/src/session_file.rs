@@ -12,20 +12,22 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::durability::DurableFile;
+use crate::entry::Entry;
 use crate::lock::{self, LockOutcome};
 use crate::tree::Tree;
-use crate::{Header, Notice, SessionError, clock};
+use crate::{Notice, SessionError, clock};
 
 /// The largest file that is read into memory as a whole, in bytes.
 ///
 /// An intact session may be larger: only the heads of its lines are held in memory.
 pub(crate) const SIZE_LIMIT: u64 = 512 << 20;
 
-/// The file of a store, open for appending.
-#[derive(Debug)]
+/// The file of a store, open for appending. Copies share the open file and its lock.
+#[derive(Debug, Clone)]
 pub(crate) struct SessionFile {
     path: PathBuf,
     file: Arc<DurableFile>,
+    _lock: Arc<LockGuard>,
     /// The expected length in bytes; another length shows that another program wrote to the file.
     length: u64,
     /// The file has a header.
@@ -124,9 +126,11 @@ impl SessionFile {
     }
 
     fn from_parts(file: File, path: &Path, length: u64, new_in: Option<&Path>) -> Self {
+        let file = DurableFile::new(file, new_in.map(Path::to_owned));
         Self {
             path: path.to_owned(),
-            file: DurableFile::new(file, new_in.map(Path::to_owned)),
+            _lock: Arc::new(LockGuard(Arc::clone(&file))),
+            file,
             length,
             begun: false,
             written: 0,
@@ -209,18 +213,22 @@ impl SessionFile {
         }
     }
 
-    /// Appends every entry that is not in the file, in one write.
+    /// Appends `entries`, which are all that are not in the file, in one write.
+    ///
+    /// If the file was removed or emptied, nothing is written, [`SessionFile::pending`] counts every entry, and the next
+    /// call writes them all.
     pub(crate) fn append(
         &mut self,
-        header: &Header,
-        tree: &Tree,
+        header: &[u8],
+        entries: &[Entry],
         notices: &mut Vec<Notice>,
     ) -> io::Result<()> {
-        if self.pending(tree) == 0 {
+        if entries.is_empty() {
             return Ok(());
         }
         self.repair_tail(notices)?;
         let mut metadata = self.file.file.metadata()?;
+        let were_written = self.written > 0;
         if metadata.nlink() == 0 {
             notices.push(Notice::new(
                 "session_file_removed",
@@ -240,19 +248,22 @@ impl SessionFile {
             out.push(b'\n');
         }
         if metadata.len() == 0 || !self.begun {
+            (self.begun, self.written) = (false, 0);
+            if were_written {
+                return Ok(());
+            }
             out.clear();
-            out.extend_from_slice(header.json());
+            out.extend_from_slice(header);
             out.push(b'\n');
-            self.written = 0;
         }
-        for entry in &tree.entries()[self.written..] {
+        for entry in entries {
             out.extend_from_slice(&entry.line()?);
             out.push(b'\n');
         }
         write_or_undo(&self.file.file, &out)?;
         self.length = metadata.len() + out.len() as u64;
         self.begun = true;
-        self.written = tree.entries().len();
+        self.written += entries.len();
         self.repair = Repair::None;
         self.file.written();
         Ok(())
@@ -313,11 +324,14 @@ impl SessionFile {
     }
 }
 
-impl Drop for SessionFile {
-    /// Releases the lock now: the background thread may hold the file open for a moment longer.
+/// Releases the lock when it is dropped: the background thread may hold the file open for a moment longer.
+#[derive(Debug)]
+struct LockGuard(Arc<DurableFile>);
+
+impl Drop for LockGuard {
     fn drop(&mut self) {
-        drop(self.file.file.unlock());
-        self.file.sync_soon();
+        drop(self.0.file.unlock());
+        self.0.sync_soon();
     }
 }
 

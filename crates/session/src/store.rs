@@ -8,6 +8,7 @@ use crate::context::{Context, SessionChoices};
 use crate::entry::{Entry, EntryId, Role};
 use crate::fast_read::Verification;
 use crate::new_entry::NewEntry;
+use crate::save::Saves;
 use crate::session_file::SessionFile;
 use crate::stats::RunningTotals;
 use crate::tree::{Label, Tree};
@@ -30,6 +31,7 @@ pub struct Store {
     pub(crate) verification: Option<Verification>,
     /// The totals so far.
     pub(crate) running_totals: RunningTotals,
+    pub(crate) saves: Saves,
 }
 
 /// The location of a session.
@@ -105,6 +107,17 @@ impl Store {
         )
     }
 
+    /// Creates a session that has no file.
+    pub fn in_memory(cwd: &Path) -> Self {
+        Self::from_parts(
+            Header::now(None, cwd, None),
+            cwd.to_owned(),
+            Tree::default(),
+            SessionLocation::Memory,
+            None,
+        )
+    }
+
     pub(crate) fn from_parts(
         header: Header,
         cwd: PathBuf,
@@ -123,6 +136,7 @@ impl Store {
             notices: Vec::new(),
             verification: None,
             running_totals: RunningTotals::default(),
+            saves: Saves::default(),
         }
     }
 
@@ -166,12 +180,21 @@ impl Store {
         self.directory = Some(directory);
     }
 
-    /// Appends an entry after the leaf and makes it the leaf.
+    /// Appends an entry after the leaf, makes it the leaf, and saves it. Blocks.
     ///
     /// Once the session has a file, the entry is in it when this returns. If it cannot be written, the error is
     /// [`SessionError::NotSaved`]: the entry is nevertheless part of the session, the file ends with its last complete
     /// entry, and the next append tries again.
     pub fn append(&mut self, entry: NewEntry) -> Result<EntryId, SessionError> {
+        let id = self.push(entry)?;
+        match self.save() {
+            Ok(()) => Ok(id),
+            Err(source) => Err(self.not_saved(id, source)),
+        }
+    }
+
+    /// Appends an entry after the leaf and makes it the leaf, in memory only; see [`Store::save_in_background`].
+    pub fn push(&mut self, entry: NewEntry) -> Result<EntryId, SessionError> {
         if let SessionLocation::ReadOnly(path) = &self.location {
             return Err(SessionError::ReadOnly { path: path.clone() });
         }
@@ -184,44 +207,17 @@ impl Store {
         let entry = entry.into_entry(id.clone(), self.leaf.clone(), now_millis())?;
         self.tree.push(entry);
         self.leaf = Some(id.clone());
-        self.save().map_err(|source| SessionError::NotSaved {
-            id: id.clone(),
-            path: self.file().unwrap_or(Path::new("")).to_owned(),
-            pending: self.pending(),
-            source,
-        })?;
         Ok(id)
-    }
-
-    /// Writes the entries that are not in the file, if the session has one.
-    pub(crate) fn save(&mut self) -> std::io::Result<()> {
-        if let SessionLocation::Later(path) = &self.location {
-            if !self.tree.is_used() {
-                return Ok(());
-            }
-            self.location = SessionLocation::File(SessionFile::create(path)?);
-        }
-        if let SessionLocation::File(session_file) = &mut self.location
-            && (session_file.is_begun() || self.tree.is_used())
-        {
-            session_file.append(&self.header, &self.tree, &mut self.notices)?;
-            if let Some(error) = session_file.file().take_failure() {
-                self.notices.push(Notice::new(
-                    "session_not_durable",
-                    format!(
-                        "{} could not be flushed to disk: {error}",
-                        session_file.path().display()
-                    ),
-                ));
-            }
-        }
-        Ok(())
     }
 
     /// Counts the entries that should be in the file and are not.
     pub fn pending(&self) -> usize {
         match &self.location {
-            SessionLocation::File(session_file) => session_file.pending(&self.tree),
+            SessionLocation::File(session_file)
+                if session_file.is_begun() || self.tree.is_used() =>
+            {
+                session_file.pending(&self.tree)
+            }
             SessionLocation::Later(_) if self.tree.is_used() => self.tree.entries().len(),
             _ => 0,
         }
@@ -232,6 +228,11 @@ impl Store {
         let mut notices = std::mem::take(&mut self.notices);
         notices.extend(self.verification.iter().flat_map(Verification::take));
         notices
+    }
+
+    /// Returns the id of the last entry in file order.
+    pub fn newest(&self) -> Option<EntryId> {
+        self.tree.last_id().cloned()
     }
 
     /// Returns the id of the current entry; `None` if the next one will be a root.
@@ -334,6 +335,15 @@ impl Store {
         if let SessionLocation::File(session_file) = &self.location {
             session_file.file().sync_soon();
         }
+    }
+
+    /// Writes pending entries and releases the file. Blocks.
+    pub fn close(mut self) -> Result<(), SessionError> {
+        self.save().map_err(|source| SessionError::Io {
+            action: "write",
+            path: self.file().unwrap_or(Path::new("")).to_owned(),
+            source,
+        })
     }
 
     /// Writes pending entries and waits until they are on the disk. Called at shutdown.

@@ -72,8 +72,9 @@ impl Core {
         self.state().store.set_leaf(target.leaf.as_deref())?;
         let by_hook = matches!(summary, Some((_, _, None)));
         let mut summary_entry = None;
+        let mut newest = None;
         if let Some((summary, details, usage)) = summary {
-            self.log(NewEntry::BranchSummary {
+            newest = self.push(NewEntry::BranchSummary {
                 from_id: target.leaf.unwrap_or_else(|| "root".into()),
                 summary,
                 usage: self.usage_to_store(usage),
@@ -85,12 +86,14 @@ impl Core {
         if let Some(label) = navigation.label {
             let target_id = self.state().store.leaf().map(str::to_owned);
             if let Some(target_id) = target_id {
-                self.log(NewEntry::Label {
+                let entry = NewEntry::Label {
                     target_id,
                     label: Some(label),
-                });
+                };
+                newest = self.push(entry).or(newest);
             }
         }
+        self.save(newest, cancel).await;
         self.state().rebuild_messages();
         let new_leaf = self.state().store.leaf().map(str::to_owned);
         self.ask_hook(Moment::Navigated, cancel, |hooks| {

@@ -209,7 +209,7 @@ impl Actor {
 
     pub(super) fn start_prompt(&mut self, start: RunInput, reply: Reply) {
         self.finish_background();
-        self.core.release_held_bash();
+        let held = self.core.release_held_bash();
         reply.send(Ok(Answer::Taken(Disposition::Started)));
         let mut messages = start.messages;
         {
@@ -221,7 +221,10 @@ impl Actor {
             state.phase = Phase::Running;
         }
         let core = Arc::clone(&self.core);
-        self.start_work(|cancel| async move { core.process_prompt(messages, cancel).await });
+        self.start_work(|cancel| async move {
+            core.save(held, &cancel).await;
+            core.process_prompt(messages, cancel).await;
+        });
     }
 
     fn expand(&self, text: &str, images: Vec<Block>) -> Vec<Block> {

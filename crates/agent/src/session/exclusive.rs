@@ -3,7 +3,6 @@
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::FutureExt;
 use tokio::time::Instant;
@@ -12,12 +11,9 @@ use tokio_util::sync::CancellationToken;
 use super::{Actor, WaitingWork, Work};
 use crate::core::Core;
 use crate::hooks::{Hooks, Origin};
+use crate::save::COMMAND_HOLD;
 use crate::state::Phase;
 use crate::{Answer, Command, CompactionReason, EngineError, Event, Navigation, Reply};
-
-/// Time that further commands wait for a replacement of the session, so that commands sent after it apply to the new
-/// session. Only a file system that does not answer takes longer; commands then apply to the current session.
-const REPLACE_HOLD: Duration = Duration::from_secs(1);
 
 impl Actor {
     /// Stops the current work and does `next` when it has ended.
@@ -43,7 +39,8 @@ impl Actor {
                 reply.send(result);
             });
         } else {
-            self.hold_until = Some(Instant::now() + REPLACE_HOLD);
+            // Commands sent after it apply to the new session.
+            self.hold_until = Some(Instant::now() + COMMAND_HOLD);
             self.start_work(|cancel| async move {
                 reply.send(core.replace(command, &cancel).await);
             });
@@ -115,7 +112,7 @@ impl Core {
         cancel: &CancellationToken,
     ) -> Result<Answer, EngineError> {
         let next = self.next_session(command, cancel).await?;
-        self.switch_to(next)
+        self.switch_to(next, cancel).await
     }
 
     /// Replaces the session and informs the hooks before and after.
@@ -138,7 +135,7 @@ impl Core {
         let next = self.next_session(command, cancel).await?;
         let previous = self.state().store.file().map(Into::into);
         hooks.leaving(&change, next.file()).await;
-        let answer = self.switch_to(next)?;
+        let answer = self.switch_to(next, cancel).await?;
         if let Some(prepare) = prepare {
             prepare.run().await;
         }

@@ -1,5 +1,6 @@
 //! A session in memory with a scripted provider, scripted tools and a recording of its events.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
@@ -119,6 +120,8 @@ pub struct Parts {
     pub gate: Option<Arc<dyn Gate>>,
     /// Starts without a model.
     pub without_model: bool,
+    /// The session file; by default the session is in memory.
+    pub file: Option<PathBuf>,
 }
 
 /// A session with everything that a case needs to drive and observe it.
@@ -164,8 +167,12 @@ pub fn bench_with(script: Vec<Turn>, parts: Parts) -> Bench {
         id: None,
         parent_session: None,
     };
+    let store = match parts.file {
+        Some(file) => Store::at_path(&file, &new.cwd),
+        None => Store::create(new).unwrap(),
+    };
     let config = Config {
-        store: Store::create(new).unwrap(),
+        store,
         cwd: std::env::temp_dir(),
         session_directory: None,
         model: (!parts.without_model).then(|| Arc::clone(&all[0])),

@@ -8,8 +8,9 @@ use pinion_agent::{
     SessionApi,
 };
 use pinion_message::{Block, CustomMessage};
-use pinion_tools::Tool;
+use pinion_tools::{Tool, run_blocking};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::bridge::{text, value};
 use super::extensions::Inner;
@@ -247,7 +248,14 @@ impl Inner {
                 Command::CustomPrompt(message.map_err(|error| error.to_string())?)
             }
             _ => {
-                self.send_message(desk, said, options);
+                // Waits until the message is saved.
+                let (inner, desk) = (Arc::clone(self), desk.clone());
+                let (said, options) = (said.clone(), options.clone());
+                let sending = move || inner.send_message(&desk, &said, &options);
+                let never = CancellationToken::new();
+                run_blocking(&never, sending)
+                    .await
+                    .map_err(|error| error.to_string())?;
                 return Ok(Value::Null);
             }
         };

@@ -160,3 +160,156 @@ fn a_session_on_a_silent_mount_does_not_stop_the_others() {
     let exit = client.process.wait(std::time::Duration::from_secs(20));
     assert_eq!(exit, Some(Exit::Code(143)), "{}", client.process.stderr());
 }
+
+/// Puts a silent mount over the directory of the session file, and removes that file below it, so that the next append
+/// needs the mount.
+fn silence_sessions(client: &Client) -> Option<SilentMount> {
+    let (_, file) = client.sandbox.session_files().pop().unwrap();
+    fs::remove_file(&file).unwrap();
+    let mount = SilentMount::mount(file.parent().unwrap());
+    mount.map_err(|reason| eprintln!("skipped: {reason}")).ok()
+}
+
+fn unsaved(client: &Client) -> usize {
+    let is_unsaved = |line: &Value| {
+        line["type"] == "extension_error"
+            && line["error"]
+                .as_str()
+                .is_some_and(|error| error.contains("could not save"))
+    };
+    client
+        .lines()
+        .iter()
+        .filter(|line| is_unsaved(line))
+        .count()
+}
+
+#[test]
+fn a_session_whose_mount_hangs_answers_and_continues_in_memory_after_an_abort() {
+    let mut client = Client::offline();
+    let from = client.prompt(&script(&json!({"text": "first"})));
+    client.wait_end(from);
+    let Some(_mount) = silence_sessions(&client) else {
+        return;
+    };
+    let from = client.prompt(&script(&json!({"text": "second"})));
+    assert_eq!(client.data("get_state")["isStreaming"], true);
+    let abort = client.process.ask(json!({"type": "abort"}));
+    assert_eq!(abort["success"], true, "{abort}");
+    client.wait_end(from);
+    assert!(unsaved(&client) > 0, "{}", client.report(from));
+    // What follows does not wait for the mount.
+    answers(&mut client);
+    let name = client
+        .process
+        .ask(json!({"type": "set_session_name", "name": "unsaved"}));
+    assert_eq!(name["success"], true, "{name}");
+    assert_eq!(client.data("get_state")["sessionName"], "unsaved");
+    client.process.signal(Signal::SIGTERM);
+    let exit = client.process.wait(std::time::Duration::from_secs(20));
+    assert_eq!(exit, Some(Exit::Code(143)), "{}", client.process.stderr());
+}
+
+#[test]
+fn sigterm_ends_a_session_that_waits_for_an_append() {
+    let mut client = Client::offline();
+    let from = client.prompt(&script(&json!({"text": "first"})));
+    client.wait_end(from);
+    let Some(_mount) = silence_sessions(&client) else {
+        return;
+    };
+    client.prompt(&script(&json!({"text": "second"})));
+    client.data("get_state");
+    client.process.signal(Signal::SIGTERM);
+    let exit = client.process.wait(std::time::Duration::from_secs(25));
+    assert_eq!(exit, Some(Exit::Code(143)), "{}", client.process.stderr());
+}
+
+#[test]
+fn what_waited_for_a_mount_is_saved_when_it_is_gone() {
+    let mut client = Client::offline();
+    let from = client.prompt(&script(&json!({"text": "first"})));
+    client.wait_end(from);
+    let Some(mount) = silence_sessions(&client) else {
+        return;
+    };
+    let from = client.prompt(&script(&json!({"text": "second"})));
+    client.data("get_state");
+    client.process.ask(json!({"type": "abort"}));
+    client.wait_end(from);
+    drop(mount);
+    let from = client.prompt(&script(&json!({"text": "third"})));
+    client.wait_end(from);
+    assert_eq!(client.finish(), Exit::Code(0));
+    let (_, file) = client.sandbox.session_files().pop().unwrap();
+    let text = fs::read_to_string(file).unwrap();
+    for saved in ["first", "second", "third"] {
+        assert!(text.contains(saved), "{saved}: {text}");
+    }
+}
+
+#[test]
+fn an_append_that_hangs_does_not_stop_the_other_sessions() {
+    let sandbox = offline_sandbox(&json!({}));
+    let arguments = [
+        "--mode",
+        "rpc",
+        "--multi-session",
+        "--model",
+        "offline/demo",
+    ];
+    let mut client = Client::start(sandbox, &arguments);
+    let mut open = |command: Value| client.process.ask(command)["data"]["sessionId"].clone();
+    let free = open(json!({"type": "open_session", "noSession": true}));
+    let stuck = open(json!({"type": "open_session"}));
+    let prompt = |session: &Value, text: &str| json!({"type": "prompt", "sessionId": session, "message": script(&json!({"text": text}))});
+    client.process.ask(prompt(&stuck, "first"));
+    client.wait_for(0, &json!({"type": "agent_end", "sessionId": stuck}));
+    let Some(_mount) = silence_sessions(&client) else {
+        return;
+    };
+    client.process.ask(prompt(&stuck, "second"));
+    for round in 0..5 {
+        let from = client.process.line_count();
+        let accepted = client.process.ask(prompt(&free, "free"));
+        assert_eq!(accepted["success"], true, "{round}: {accepted}");
+        client.wait_for(from, &json!({"type": "agent_end", "sessionId": free}));
+    }
+    let state = client
+        .process
+        .ask(json!({"type": "get_state", "sessionId": stuck}));
+    assert_eq!(state["data"]["isStreaming"], true, "{state}");
+    client.process.signal(Signal::SIGTERM);
+    let exit = client.process.wait(std::time::Duration::from_secs(25));
+    assert_eq!(exit, Some(Exit::Code(143)), "{}", client.process.stderr());
+}
+
+#[test]
+fn long_output_is_returned_although_the_temporary_directory_hangs() {
+    let mut client = Client::offline();
+    client.data("get_state");
+    let mount = SilentMount::mount(&client.sandbox.temporary());
+    if let Err(reason) = &mount {
+        eprintln!("skipped: {reason}");
+        return;
+    }
+    let call = json!({"tool": "bash", "args": {"command": "seq 1 100000"}});
+    let prompt = script(&json!([call, {"text": "done"}]));
+    let from = client.prompt(&prompt);
+    client.wait_for(from, &json!({"type": "tool_execution_start"}));
+    client.data("get_state");
+    let abort = client.process.ask(json!({"type": "abort"}));
+    assert_eq!(abort["success"], true, "{abort}");
+    client.wait_end(from);
+    let from = client.prompt(&prompt);
+    client.data("get_state");
+    let end = client.line(client.wait_for(from, &json!({"type": "tool_execution_end"})));
+    let text = end["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("100000"), "{end}");
+    assert!(
+        text.contains("The full output could not be saved."),
+        "{end}"
+    );
+    client.wait_end(from);
+    assert_eq!(client.finish(), Exit::Code(0));
+}

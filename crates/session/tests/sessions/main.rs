@@ -13,5 +13,6 @@ mod places;
 mod processes;
 mod random_trees;
 mod recorded;
+mod saves;
 mod store;
 mod support;

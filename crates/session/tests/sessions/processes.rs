@@ -143,14 +143,38 @@ fn one_process_holds_a_session_once_and_may_read_it_again() {
     let line =
         r#"{"type":"session_info","id":"cccc0001","parentId":null,"timestamp":"t","name":"by pi"}"#;
     writeln!(file, "{line}").unwrap();
-    let store = store.reload().unwrap().store;
+    let before = store;
+    let store = before.reload().unwrap().run().unwrap().store;
     assert_eq!(store.name(), Some("by pi"));
+    drop(before);
     assert_eq!(
         Store::open(&path, Path::new("/")).unwrap_err().code(),
         "session_locked"
     );
     drop(store);
     assert!(Store::open(&path, Path::new("/")).is_ok());
+}
+
+#[test]
+fn a_file_that_cannot_be_read_again_leaves_the_session_as_it_is() {
+    let home = tempfile::tempdir().unwrap();
+    let mut store = two_turns(home.path());
+    let path = store.file().unwrap().to_owned();
+    fs::write(&path, "something else").unwrap();
+    let error = store.reload().unwrap().run().unwrap_err();
+    assert_eq!(error.code(), "not_a_session", "{error}");
+    assert_eq!(store.entries().count(), 4);
+    assert_eq!(
+        Store::open(&path, Path::new("/")).unwrap_err().code(),
+        "session_locked"
+    );
+    // Another file at the path is read in its place.
+    fs::remove_file(&path).unwrap();
+    let other = tempfile::tempdir().unwrap();
+    let named = two_turns(other.path()).file().unwrap().to_owned();
+    fs::rename(named, &path).unwrap();
+    store = store.reload().unwrap().run().unwrap().store;
+    assert_eq!(store.entries().count(), 4);
 }
 
 #[test]
