@@ -41,7 +41,7 @@ fn describe(
     arguments: &Arguments,
 ) -> Result<ExitCode, Failure> {
     if !arguments.wants_help {
-        return Err(line.wrong(&format!("name a command of {alias}")));
+        return Err(line.wrong(&format!("name which command of {alias} to call")));
     }
     let mut manifest = manifest(caller, alias)?;
     if let Some(command) = &arguments.command {

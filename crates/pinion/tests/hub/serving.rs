@@ -245,7 +245,7 @@ fn tokens_of_a_hub_elsewhere_are_kept_with_a_super_token() {
     assert!(
         far(&["revoke", "../x"], local.trim())
             .failed(1)
-            .contains("no id")
+            .contains("not the id of a token")
     );
     assert!(far(&["list"], token).failed(1).contains("does not accept"));
 }
