@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use pinion_process::{Ending, EndingLimits, EndingStep};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -14,10 +15,13 @@ use crate::{
     FailureKind, FinishReason, Text, TimeoutClock,
 };
 
-/// The time between SIGTERM and SIGKILL.
-const TERMINATE_TIMEOUT: Duration = Duration::from_secs(2);
-/// The time that the pipes of an exited child may stay open: processes it started may still hold them.
-const PIPE_CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Time limits for the end of a child. Processes that it started may hold its pipes after its exit.
+const ENDING: EndingLimits = EndingLimits {
+    input_closed: Duration::ZERO,
+    terminated: Duration::from_secs(2),
+    killed: Duration::from_secs(2),
+    exited: Duration::from_secs(2),
+};
 /// The time to wait for the end of standard error, which is quoted in the message about a failure.
 const STDERR_TIMEOUT: Duration = Duration::from_millis(500);
 /// The interval between two reports that a child prints nothing.
@@ -93,36 +97,21 @@ pub(crate) async fn follow(
     let mut events = Vec::new();
     let mut open = true;
     let mut exit = None;
-    let mut ending = EndingStep::Living;
+    let mut ending = Ending::new(ENDING);
     let mut stopped = false;
-    // The time of the next step towards the end.
-    let mut due: Option<Duration> = None;
     while open || exit.is_none() {
         let now = attempt.now();
-        if exit.is_none() && ending == EndingStep::Living && attempt.must_end(now) {
+        if !ending.has_begun() && attempt.must_end(now) && ending.begin(EndingStep::Terminated) {
             handle.terminate();
-            ending = EndingStep::Terminated;
-            due = Some(now + TERMINATE_TIMEOUT);
         }
-        if due.is_some_and(|due| due <= now) {
-            if exit.is_some() {
-                break;
-            }
-            match ending {
-                EndingStep::Living | EndingStep::Terminated => {
-                    handle.kill();
-                    ending = EndingStep::Killed;
-                    due = Some(now + PIPE_CLOSE_TIMEOUT);
-                }
-                // It survived SIGKILL, so nothing more can be learned about it.
-                EndingStep::Killed => break,
-            }
+        match ending.advance() {
+            Some(EndingStep::Killed) => handle.kill(),
+            // It survived SIGKILL, or others hold its pipes: nothing more can be learned about it.
+            Some(EndingStep::GivenUp) => break,
+            _ => {}
         }
-        let wake = attempt
-            .wake(now, ending, exit.is_some())
-            .into_iter()
-            .chain(due)
-            .min();
+        let due = ending.due().map(|due| due - attempt.begun);
+        let wake = attempt.wake(now, &ending).into_iter().chain(due).min();
         let sleep = tokio::time::sleep_until(attempt.begun + wake.unwrap_or(now + QUIET_INTERVAL));
         tokio::select! {
             biased;
@@ -152,7 +141,7 @@ pub(crate) async fn follow(
                 exit = Some(ended);
                 // Processes that the child left behind may hold its pipes.
                 handle.kill();
-                due = Some(attempt.now() + PIPE_CLOSE_TIMEOUT);
+                ending.exited();
             }
             () = sleep => attempt.on_timer(watcher),
         }
@@ -163,14 +152,6 @@ pub(crate) async fn follow(
         attempt.on_event(event, now, watcher);
     }
     attempt.end(exit, handle, exit_means_done).await
-}
-
-/// The progress of ending a child.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum EndingStep {
-    Living,
-    Terminated,
-    Killed,
 }
 
 struct Attempt {
@@ -278,9 +259,9 @@ impl Attempt {
     }
 
     /// Returns the next time at which something is due although the child prints nothing.
-    fn wake(&self, now: Duration, ending: EndingStep, exited: bool) -> Option<Duration> {
+    fn wake(&self, now: Duration, ending: &Ending) -> Option<Duration> {
         let mut times = vec![self.consumer.due()];
-        if ending == EndingStep::Living && !exited {
+        if !ending.has_begun() {
             match self.idle_since {
                 Some(since) => times.push(Some(since + self.limits.grace)),
                 None => times.extend([

@@ -3,14 +3,11 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-use pinion_process::{Environment, Exit, Launch, Running};
+use pinion_process::{Environment, Exit, Launch, Pipes, Running, Tail};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::task::JoinHandle;
@@ -150,7 +147,7 @@ impl ChildOutput {
 pub(crate) enum ChildHandle {
     Process {
         running: Running,
-        stderr: JoinHandle<Vec<u8>>,
+        stderr: JoinHandle<Tail>,
         /// Writes the prompt; ends no later than the child.
         prompt: JoinHandle<()>,
     },
@@ -194,9 +191,7 @@ impl ChildHandle {
     /// Requests an orderly end: SIGTERM to the process group, or cancellation of the task.
     pub fn terminate(&self) {
         match self {
-            Self::Process { running, .. } => {
-                let _ = kill(Pid::from_raw(-running.pid()), Signal::SIGTERM);
-            }
+            Self::Process { running, .. } => running.terminate(),
             Self::Task { stop, .. } => stop.cancel(),
         }
     }
@@ -222,10 +217,10 @@ impl ChildHandle {
             Ok(Ok(tail)) => tail,
             _ => {
                 stderr.abort();
-                Vec::new()
+                return String::new();
             }
         };
-        String::from_utf8_lossy(&tail).trim().to_owned()
+        String::from_utf8_lossy(tail.bytes()).trim().to_owned()
     }
 }
 
@@ -237,25 +232,25 @@ pub(crate) async fn process(
     prompt: Vec<u8>,
     stderr_file: PathBuf,
 ) -> io::Result<StartedChild> {
-    let (their_stdin, stdin) = io::pipe()?;
-    let (stdout, their_stdout) = io::pipe()?;
-    let (stderr, their_stderr) = io::pipe()?;
-    // If this fails, reading only takes a few more calls.
-    let _ = nix::fcntl::fcntl(&stdout, nix::fcntl::FcntlArg::F_SETPIPE_SZ(PIPE_SIZE));
     let launch = Launch {
         words,
         directory,
         variables,
         base: Environment::Inherited,
-        stdin: Some(their_stdin.into()),
-        stdout: Some(their_stdout.into()),
-        stderr: Some(their_stderr.into()),
+        stdin: None,
+        stdout: None,
+        stderr: None,
     };
-    let running = pinion_process::launch(launch).await?;
-    let stdin = Sender::from_owned_fd(OwnedFd::from(stdin))?;
-    let stderr = Receiver::from_owned_fd(OwnedFd::from(stderr))?;
+    let (running, pipes) = pinion_process::launch_piped(launch).await?;
+    let Pipes {
+        stdin,
+        stdout,
+        stderr,
+    } = pipes;
+    // If this fails, reading only takes a few more calls.
+    let _ = nix::fcntl::fcntl(&stdout, nix::fcntl::FcntlArg::F_SETPIPE_SZ(PIPE_SIZE));
     Ok(StartedChild {
-        output: ChildOutput::Pipe(Receiver::from_owned_fd(OwnedFd::from(stdout))?),
+        output: ChildOutput::Pipe(stdout),
         handle: ChildHandle::Process {
             running,
             stderr: tokio::spawn(store_stderr(stderr, stderr_file)),
@@ -287,10 +282,10 @@ async fn write_prompt(mut stdin: Sender, prompt: Vec<u8>) {
 }
 
 /// Stores standard error in a file, which is created at the first byte, and returns its end.
-async fn store_stderr(mut pipe: Receiver, path: PathBuf) -> Vec<u8> {
+async fn store_stderr(mut pipe: Receiver, path: PathBuf) -> Tail {
     let mut file: Option<File> = None;
     let mut stored = 0;
-    let mut tail = Vec::new();
+    let mut tail = Tail::new(STDERR_TAIL);
     let mut piece = Vec::new();
     loop {
         piece.clear();
@@ -307,8 +302,6 @@ async fn store_stderr(mut pipe: Receiver, path: PathBuf) -> Vec<u8> {
             // Standard error is not part of the protocol, so a failed write does not fail the child.
             let _ = file.write_all(&piece[..room]);
         }
-        tail.extend_from_slice(&piece);
-        let extra = tail.len().saturating_sub(STDERR_TAIL);
-        tail.drain(..extra);
+        tail.push(&piece);
     }
 }

@@ -2,9 +2,9 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::process::ExitStatus;
 
 use pinion_config::ConfigError;
+use pinion_process::Exit;
 
 /// The failure of an installation or a removal. Nothing was recorded and no directory is left, unless the variant
 /// names it.
@@ -54,10 +54,10 @@ pub enum PackageError {
     #[error("{program} took longer than {minutes} minutes and was stopped.")]
     Timeout { program: &'static str, minutes: u64 },
     /// `output` is the indented end of the program's output.
-    #[error("{program} failed ({status}).{output}")]
+    #[error("{program} failed ({exit}).{output}")]
     Program {
         program: &'static str,
-        status: ExitStatus,
+        exit: Exit,
         output: String,
     },
     /// The settings no longer name the package, but its directory is still there.

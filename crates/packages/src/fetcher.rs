@@ -1,18 +1,23 @@
 //! Runs `npm` and `git`, which fetch packages for pinion.
 
-use std::fs::File;
-use std::io::{Read, Seek};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::pin::pin;
+use std::time::Duration;
+
+use pinion_process::{Environment, Exit, Launch, Running, Tail};
+use tokio::net::unix::pipe::Receiver;
 
 use crate::PackageError;
 
 /// The time limit for fetching one package.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(600);
-const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Time to read the last output after the exit of a program.
+const OUTPUT_GRACE: Duration = Duration::from_millis(500);
 /// The number of a failed program's last output lines that the error repeats.
 const LAST_LINES: usize = 12;
+/// Bytes at the end of the output that are stored for them.
+const TAIL_BYTES: usize = 16 * 1024;
 
 /// A program on the `PATH`.
 #[derive(Debug)]
@@ -34,65 +39,78 @@ impl Fetcher {
 
     /// Runs the program without a terminal and waits; the error repeats the end of its output.
     pub fn run(&self, arguments: &[&str], directory: &Path) -> Result<(), PackageError> {
-        let mut output = tempfile::tempfile()?;
-        let mut child = Command::new(&self.path)
-            .args(arguments)
-            .current_dir(directory)
-            .env("GIT_TERMINAL_PROMPT", "0")
-            .env("GIT_SSH_COMMAND", ssh_command())
-            .stdin(Stdio::null())
-            .stdout(output.try_clone()?)
-            .stderr(output.try_clone()?)
-            .spawn()
-            .map_err(|error| PackageError::Launch {
+        let runtime = pinion_process::runtime::build()?;
+        let mut tail = Tail::new(TAIL_BYTES);
+        let exit = runtime.block_on(async {
+            let (mut running, mut output) = self.start(arguments, directory).await?;
+            let ended = wait(&mut running, &mut output, &mut tail);
+            let ended = tokio::time::timeout(FETCH_TIMEOUT, ended).await;
+            ended.map_err(|_| PackageError::Timeout {
                 program: self.name,
-                error,
-            })?;
-        let started = Instant::now();
-        let status = loop {
-            if let Some(status) = child.try_wait()? {
-                break status;
-            }
-            if started.elapsed() > FETCH_TIMEOUT {
-                child.kill()?;
-                child.wait()?;
-                return Err(PackageError::Timeout {
-                    program: self.name,
-                    minutes: FETCH_TIMEOUT.as_secs() / 60,
-                });
-            }
-            std::thread::sleep(POLL_INTERVAL);
-        };
-        if status.success() {
-            Ok(())
-        } else {
-            Err(self.failure(status, &mut output))
+                minutes: FETCH_TIMEOUT.as_secs() / 60,
+            })
+        })?;
+        if exit == Exit::Code(0) {
+            return Ok(());
         }
+        let lines = tail.lines(LAST_LINES);
+        let output = lines.iter().map(|line| format!("\n  {line}")).collect();
+        Err(PackageError::Program {
+            program: self.name,
+            exit,
+            output,
+        })
     }
 
-    fn failure(&self, status: ExitStatus, output: &mut File) -> PackageError {
-        let mut bytes = Vec::new();
-        // If the output cannot be read back, the message lacks it.
-        let _ = output
-            .rewind()
-            .and_then(|()| output.read_to_end(&mut bytes));
-        let text = String::from_utf8_lossy(&bytes);
-        let lines: Vec<&str> = text
-            .lines()
-            .filter(|line| !line.trim().is_empty())
-            .collect();
-        let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
-        let last: String = last.iter().map(|line| format!("\n  {line}")).collect();
-        PackageError::Program {
+    async fn start(
+        &self,
+        arguments: &[&str],
+        directory: &Path,
+    ) -> Result<(Running, Receiver), PackageError> {
+        let (output, stdout) = pinion_process::output_pipe()?;
+        let stderr = stdout.try_clone()?;
+        let words = arguments.iter().map(OsString::from);
+        let launch = Launch {
+            words: std::iter::once(self.path.clone().into())
+                .chain(words)
+                .collect(),
+            directory: directory.to_owned(),
+            variables: vec![
+                ("GIT_TERMINAL_PROMPT".into(), "0".into()),
+                ("GIT_SSH_COMMAND".into(), ssh_command()),
+            ],
+            base: Environment::Inherited,
+            stdin: None,
+            stdout: Some(stdout),
+            stderr: Some(stderr),
+        };
+        let running = pinion_process::launch(launch).await;
+        let running = running.map_err(|error| PackageError::Launch {
             program: self.name,
-            status,
-            output: last,
-        }
+            error,
+        })?;
+        Ok((running, output))
     }
+}
+
+/// Waits for the exit of a program and reads its output meanwhile. Its background processes may hold the output open.
+async fn wait(running: &mut Running, output: &mut Receiver, tail: &mut Tail) -> Exit {
+    let mut reading = pin!(tail.fill(output));
+    let mut open = true;
+    let exit = loop {
+        tokio::select! {
+            exit = running.wait() => break exit,
+            () = &mut reading, if open => open = false,
+        }
+    };
+    if open {
+        let _ = tokio::time::timeout(OUTPUT_GRACE, reading).await;
+    }
+    exit
 }
 
 /// Returns the ssh command of git. A connection that would prompt for a password fails instead, because there is no
 /// terminal for an answer.
-fn ssh_command() -> std::ffi::OsString {
+fn ssh_command() -> OsString {
     std::env::var_os("GIT_SSH_COMMAND").unwrap_or_else(|| "ssh -o BatchMode=yes".into())
 }

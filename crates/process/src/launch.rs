@@ -4,12 +4,14 @@
 //! launch starts the guardian.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use nix::sys::signal::Signal;
 use tokio::sync::oneshot;
 
 use crate::guardian::sweep;
@@ -69,6 +71,19 @@ pub enum Exit {
     Signal(i32),
     /// Its guardian was killed, and the process with it.
     Unknown,
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Code(code) => write!(f, "exit code {code}"),
+            Self::Signal(signal) => match Signal::try_from(signal) {
+                Ok(signal) => write!(f, "signal {signal}"),
+                Err(_) => write!(f, "signal {signal}"),
+            },
+            Self::Unknown => f.write_str("its exit status is unknown"),
+        }
+    }
 }
 
 /// A running process. Dropping the handle kills the process and its descendants, unless [`wait`] has returned: background

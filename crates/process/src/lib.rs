@@ -1,8 +1,8 @@
 //! Processes that end with pinion, even after `kill -9`.
 //!
-//! A guardian process starts them and kills whatever is left when pinion is gone ([`guardian_main`]). Every other crate launches
-//! programs through [`launch()`]; none uses `std::process` for programs that users or models choose. This crate does not read
-//! the output of processes and has no shell.
+//! A guardian process starts them and kills whatever is left when pinion is gone ([`guardian_main`]). Every other crate
+//! launches programs through [`launch()`] or [`launch_piped`]; none uses `std::process` for programs that users or models
+//! choose. [`Child`] supervises one process to its orderly end. This crate has no shell and interprets no output.
 //!
 //! The public modules are about the program's own process: its [`signals`], its limits ([`descriptors`]), its async
 //! [`runtime`] and the [`reader`] of its output.
@@ -10,14 +10,18 @@
 #![warn(missing_docs)]
 
 pub mod descriptors;
+mod ending;
 mod guardian;
 mod launch;
 mod link;
+mod pipes;
 pub mod reader;
 pub mod runtime;
 pub mod signals;
 
+pub use ending::{Child, ChildEvent, Ending, EndingLimits, EndingStep};
 pub use guardian::guardian_main;
 pub use guardian::sweep::FAMILY;
 pub use launch::{Environment, Exit, GUARDIAN_ARGUMENT, Launch, Running, launch};
 pub use link::{KILLED, kill_all, kill_family, set_guardian};
+pub use pipes::{Pipes, Tail, input_pipe, launch_piped, output_pipe};

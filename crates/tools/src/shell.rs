@@ -4,7 +4,6 @@
 //! so that they arrive in the order they were written.
 
 use std::ffi::OsString;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use pinion_process::{Environment, Exit, KILLED, Launch, Running};
+use pinion_process::{Environment, Exit, KILLED, Launch, Running, output_pipe};
 
 use crate::{ToolError, ToolSettings, blocking, node_error};
 
@@ -195,7 +194,7 @@ async fn start(
         None if error.to_string() == KILLED => ToolError(KILLED.into()),
         None => ToolError(format!("The command could not be started: {error}")),
     };
-    let (reader, writer) = std::io::pipe().map_err(failed)?;
+    let (pipe, writer) = output_pipe().map_err(failed)?;
     let errors = writer.try_clone().map_err(failed)?;
     let (base, variables) = environment(options.settings);
     let launch = Launch {
@@ -204,11 +203,10 @@ async fn start(
         variables,
         base,
         stdin: None,
-        stdout: Some(writer.into()),
-        stderr: Some(errors.into()),
+        stdout: Some(writer),
+        stderr: Some(errors),
     };
     let running = pinion_process::launch(launch).await.map_err(failed)?;
-    let pipe = Receiver::from_owned_fd(OwnedFd::from(reader)).map_err(failed)?;
     Ok((running, pipe))
 }
 

@@ -5,9 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use pinion_process::{Environment, Exit, Launch};
-use tokio::io::AsyncReadExt;
-use tokio::net::unix::pipe::Receiver;
+use pinion_process::{Environment, Exit, Launch, Tail, output_pipe};
 
 use crate::{ClipError, Code};
 
@@ -26,24 +24,24 @@ pub(super) async fn run(
     doing: &str,
 ) -> Result<Vec<u8>, ClipError> {
     let io_error = |error: io::Error| ClipError::io(doing, &error);
-    let (output, their_output) = io::pipe().map_err(io_error)?;
-    let (errors, their_errors) = io::pipe().map_err(io_error)?;
+    let (output, their_output) = output_pipe().map_err(io_error)?;
+    let (errors, their_errors) = output_pipe().map_err(io_error)?;
     let mut running = pinion_process::launch(Launch {
         words: command_line,
         directory: directory.to_owned(),
         variables,
         base: Environment::Inherited,
         stdin: None,
-        stdout: Some(their_output.into()),
-        stderr: Some(their_errors.into()),
+        stdout: Some(their_output),
+        stderr: Some(their_errors),
     })
     .await
     .map_err(io_error)?;
-    let output = Receiver::from_owned_fd(output.into()).map_err(io_error)?;
-    let errors = Receiver::from_owned_fd(errors.into()).map_err(io_error)?;
     let ended = async {
-        let (stdout_end, stderr_end) =
-            tokio::join!(last(output, KEPT_BYTES), last(errors, SHOWN_BYTES));
+        let (stdout_end, stderr_end) = tokio::join!(
+            Tail::read(output, KEPT_BYTES),
+            Tail::read(errors, SHOWN_BYTES)
+        );
         (running.wait().await, stdout_end, stderr_end)
     };
     let Ok((exit, stdout_end, stderr_end)) = tokio::time::timeout(RUN_TIMEOUT, ended).await else {
@@ -51,32 +49,17 @@ pub(super) async fn run(
         return Err(ClipError::new(Code::DeadlineExceeded, message));
     };
     if exit == Exit::Code(0) {
-        return Ok(stdout_end);
+        return Ok(stdout_end.bytes().to_vec());
     }
+    let (stdout_end, stderr_end) = (stdout_end.bytes(), stderr_end.bytes());
     let output_end = if stderr_end.trim_ascii().is_empty() {
         &stdout_end[stdout_end.len().saturating_sub(SHOWN_BYTES)..]
     } else {
-        &stderr_end
+        stderr_end
     };
     let output_end = String::from_utf8_lossy(output_end);
     Err(ClipError::new(
         Code::FailedPrecondition,
         format!("{doing} failed: {}", output_end.trim()),
     ))
-}
-
-/// Reads a pipe to its end and returns the last `most` bytes.
-async fn last(mut pipe: Receiver, most: usize) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let mut buffer = vec![0; 8192];
-    while let Ok(count) = pipe.read(&mut buffer).await
-        && count > 0
-    {
-        bytes.extend_from_slice(&buffer[..count]);
-        if bytes.len() > most * 2 {
-            bytes.drain(..bytes.len() - most);
-        }
-    }
-    bytes.drain(..bytes.len().saturating_sub(most));
-    bytes
 }

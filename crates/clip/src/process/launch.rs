@@ -2,12 +2,10 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use pinion_process::{Environment, Launch, Running};
-use tokio::net::unix::pipe::{Receiver, Sender};
+use pinion_process::{Environment, Launch, Pipes, Running};
 
 use crate::clip::{ClipConfig, Issued, Token};
 use crate::package::Runtime;
@@ -26,12 +24,10 @@ pub struct Programs {
     pub git: Option<PathBuf>,
 }
 
-/// A started program and the hub's ends of its pipes.
+/// A started program, the hub's ends of its pipes, and the token issued for it.
 pub(super) struct Started {
     pub(super) running: Running,
-    pub(super) stdin: Sender,
-    pub(super) stdout: Receiver,
-    pub(super) stderr: Receiver,
+    pub(super) pipes: Pipes,
     pub(super) token: Option<Issued>,
 }
 
@@ -64,9 +60,6 @@ async fn spawn(
     command_line: Vec<OsString>,
     token: Option<Issued>,
 ) -> io::Result<Started> {
-    let (their_stdin, stdin) = std::io::pipe()?;
-    let (stdout, their_stdout) = std::io::pipe()?;
-    let (stderr, their_stderr) = std::io::pipe()?;
     let launch = Launch {
         words: command_line,
         directory: config.package.directory.clone(),
@@ -76,15 +69,14 @@ async fn spawn(
             std::env::vars_os(),
         ),
         base: Environment::Empty,
-        stdin: Some(their_stdin.into()),
-        stdout: Some(their_stdout.into()),
-        stderr: Some(their_stderr.into()),
+        stdin: None,
+        stdout: None,
+        stderr: None,
     };
+    let (running, pipes) = pinion_process::launch_piped(launch).await?;
     Ok(Started {
-        running: pinion_process::launch(launch).await?,
-        stdin: Sender::from_owned_fd(OwnedFd::from(stdin))?,
-        stdout: Receiver::from_owned_fd(OwnedFd::from(stdout))?,
-        stderr: Receiver::from_owned_fd(OwnedFd::from(stderr))?,
+        running,
+        pipes,
         token,
     })
 }

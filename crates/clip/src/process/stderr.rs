@@ -1,39 +1,43 @@
 //! Copies the stderr of a process to its log, line by line. The last lines are stored, because they usually show why a
 //! process crashed.
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use pinion_process::Tail;
+use pinion_text::start;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 
 use crate::logs::{ClipLog, MAX_LINE};
 
-/// Number of stored lines, and of characters of each.
-const KEPT_LINES: usize = 10;
-const KEPT_LETTERS: usize = 200;
+/// Number of lines in the error of a crash, and of characters of each.
+const SHOWN_LINES: usize = 10;
+const SHOWN_CHARACTERS: usize = 200;
+/// Bytes at the end of stderr that are stored for them.
+const TAIL_BYTES: usize = 16 * 1024;
 
 /// The last lines that a process printed on stderr.
-#[derive(Debug, Clone, Default)]
-pub(super) struct LastLines(Arc<Mutex<VecDeque<String>>>);
+#[derive(Debug, Clone)]
+pub(super) struct LastLines(Arc<Mutex<Tail>>);
 
 impl LastLines {
-    fn push(&self, line: &[u8]) {
-        let text = String::from_utf8_lossy(&line[..line.len().min(KEPT_LETTERS * 4)]);
-        if text.trim().is_empty() {
-            return;
-        }
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.push_back(text.chars().take(KEPT_LETTERS).collect());
-        if lines.len() > KEPT_LINES {
-            lines.pop_front();
-        }
+    pub(super) fn new() -> Self {
+        Self(Arc::new(Mutex::new(Tail::new(TAIL_BYTES))))
+    }
+
+    fn push(&self, bytes: &[u8]) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(bytes);
     }
 
     /// Returns the lines, each after a line feed; empty if there are none.
     pub(super) fn text(&self) -> String {
-        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.iter().flat_map(|line| ["\n", line]).collect()
+        let tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = tail.lines(SHOWN_LINES);
+        let lines = lines.iter().map(|line| start(line, SHOWN_CHARACTERS));
+        lines.flat_map(|line| ["\n", line]).collect()
     }
 }
 
@@ -41,15 +45,13 @@ impl LastLines {
 pub(super) async fn drain(log: Arc<ClipLog>, mut pipe: Receiver, last: LastLines) {
     let mut buffer = vec![0; 16 * 1024];
     let mut line = Vec::new();
-    let take = |line: &[u8]| {
-        log.stderr(line);
-        last.push(line);
-    };
+    let take = |line: &[u8]| log.stderr(line);
     loop {
         let count = match pipe.read(&mut buffer).await {
             Ok(0) | Err(_) => break,
             Ok(count) => count,
         };
+        last.push(&buffer[..count]);
         for piece in buffer[..count].split_inclusive(|byte| *byte == b'\n') {
             let text = piece.strip_suffix(b"\n").unwrap_or(piece);
             let room = MAX_LINE.saturating_sub(line.len());

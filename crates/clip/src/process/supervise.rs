@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-use pinion_process::{Exit, Running};
+use pinion_process::{Child, ChildEvent, EndingLimits, EndingStep, Exit};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -57,15 +55,6 @@ pub(crate) async fn supervise(shared: Arc<SharedClip>) {
     }
 }
 
-/// The steps of ending a process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum ShutdownStep {
-    Running,
-    StdinClosed,
-    Terminated,
-    Killed,
-}
-
 /// The reason for which the supervisor ends a process, in increasing strength.
 #[derive(Debug, Clone)]
 enum EndReason {
@@ -98,7 +87,7 @@ impl EndReason {
 /// One process with its pipes and tasks.
 struct Supervisor {
     shared: Arc<SharedClip>,
-    running: Running,
+    child: Child,
     outbox: Arc<Outbox>,
     reader: JoinHandle<()>,
     /// The end of its stdout was reached.
@@ -110,10 +99,6 @@ struct Supervisor {
     /// Holds the lease of its token.
     _token: Option<Issued>,
     started: Instant,
-    step: ShutdownStep,
-    /// The time of the next step.
-    due: Option<Instant>,
-    exit: Option<Exit>,
     /// The reason for which the supervisor ends the process.
     reason: EndReason,
 }
@@ -126,12 +111,20 @@ impl Supervisor {
         let message = format!("started, process {}", started.running.pid());
         shared.log.system(Level::Debug, &message);
         let requests = Requests::new(shared.clone(), outbox.clone(), gone.clone());
-        let reader = Reader::new(shared.clone(), requests).read(started.stdout);
-        let writer = outbox::write(shared.clone(), outbox.clone(), started.stdin);
-        let last_lines = LastLines::default();
-        let stderr = stderr::drain(shared.log.clone(), started.stderr, last_lines.clone());
+        let pipes = started.pipes;
+        let reader = Reader::new(shared.clone(), requests).read(pipes.stdout);
+        let writer = outbox::write(shared.clone(), outbox.clone(), pipes.stdin);
+        let last_lines = LastLines::new();
+        let stderr = stderr::drain(shared.log.clone(), pipes.stderr, last_lines.clone());
+        let shutdown_time = shared.limits.shutdown_time;
+        let limits = EndingLimits {
+            input_closed: shutdown_time,
+            terminated: shutdown_time,
+            killed: shutdown_time,
+            exited: PIPE_GRACE,
+        };
         Self {
-            running: started.running,
+            child: Child::new(started.running, limits),
             reader: tokio::spawn(reader),
             stdout_ended: false,
             writer: tokio::spawn(writer),
@@ -142,9 +135,6 @@ impl Supervisor {
             gone,
             _token: started.token,
             started: Instant::now(),
-            step: ShutdownStep::Running,
-            due: None,
-            exit: None,
             reason: EndReason::None,
         }
     }
@@ -154,7 +144,7 @@ impl Supervisor {
             let wake = self.check(Instant::now());
             let wake = wake.unwrap_or_else(|| Instant::now() + Duration::from_secs(3600));
             tokio::select! {
-                exit = self.running.wait(), if self.exit.is_none() => self.exited(exit),
+                event = self.child.next() => self.child_event(event),
                 _ = &mut self.reader, if !self.stdout_ended => self.stdout_closed(),
                 () = self.shared.work.notified() => {}
                 () = tokio::time::sleep_until(wake) => {}
@@ -165,31 +155,39 @@ impl Supervisor {
 
     /// Reports whether the process has exited and its output was read, or whether it survived being killed.
     fn is_over(&self) -> bool {
-        let out_of_time = self.step == ShutdownStep::Killed && self.due.is_none();
-        self.exit.is_some() && self.stdout_ended || out_of_time
+        self.child.exit().is_some() && self.stdout_ended || self.child.step() == EndingStep::GivenUp
     }
 
-    fn exited(&mut self, exit: Exit) {
-        self.exit = Some(exit);
-        if let Some(process) = self.shared.state().stage.process_mut() {
-            process.exit();
+    fn child_event(&mut self, event: ChildEvent) {
+        match event {
+            ChildEvent::Exited(_) => {
+                if let Some(process) = self.shared.state().stage.process_mut() {
+                    process.exit();
+                }
+                // Descendants may hold its pipes, and must not outlive it.
+                self.child.kill_descendants();
+                self.outbox.close();
+            }
+            // A slow caller may still be reading the last lines. Otherwise, only other processes hold the output open.
+            ChildEvent::Step(EndingStep::GivenUp) if self.child.exit().is_some() => {
+                if !self.shared.paused.load(Ordering::Relaxed) {
+                    self.reader.abort();
+                }
+            }
+            ChildEvent::Step(_) => self.outbox.close(),
         }
-        // Descendants may hold its pipes, and must not outlive it.
-        self.running.kill();
-        self.outbox.close();
-        self.due = Some(Instant::now() + PIPE_GRACE);
     }
 
     /// Handles the end of stdout: no answer can arrive any more.
     fn stdout_closed(&mut self) {
         self.stdout_ended = true;
-        if self.exit.is_none() && self.step == ShutdownStep::Running && !self.has_failed() {
+        if !self.child.is_ending() && !self.has_failed() {
             let message = format!("clip \"{}\" closed its output", self.shared.alias());
             self.reason.raise(EndReason::StdoutClosed(ClipError::new(
                 Code::Unavailable,
                 message,
             )));
-            self.begin_shutdown(Instant::now());
+            self.begin_shutdown();
         }
     }
 
@@ -201,12 +199,11 @@ impl Supervisor {
             .is_some_and(|process| process.has_failed())
     }
 
-    fn begin_shutdown(&mut self, now: Instant) {
+    fn begin_shutdown(&mut self) {
         self.shared.state().stage.shut_down();
         self.outbox.close();
         self.shared.room.notify_one();
-        self.step = ShutdownStep::StdinClosed;
-        self.due = Some(now + self.shared.limits.shutdown_time);
+        self.child.input_closed();
     }
 
     /// Handles passed deadlines, errors and requests to end. Returns the time of the next check.
@@ -226,33 +223,27 @@ impl Supervisor {
             self.shared.fail_all(&fatal.error);
             self.reason.raise(EndReason::Fatal(fatal.error));
             match fatal.shutdown {
-                Shutdown::Immediate => self.kill(now),
-                Shutdown::Graceful => self.terminate(now),
+                Shutdown::Immediate => self.kill(),
+                Shutdown::Graceful => self.terminate(),
             }
         }
         match shutdown_requested {
-            Some(Shutdown::Immediate) if self.step < ShutdownStep::Killed => {
+            Some(Shutdown::Immediate) if self.child.step() < EndingStep::Killed => {
                 self.reason.raise(EndReason::Stopped);
                 let error = self.stopped();
                 self.shared.fail_all(&error);
-                self.kill(now);
+                self.kill();
             }
-            Some(Shutdown::Graceful)
-                if self.step == ShutdownStep::Running && self.exit.is_none() =>
-            {
+            Some(Shutdown::Graceful) if !self.child.is_ending() => {
                 self.reason.raise(EndReason::Stopped);
-                self.begin_shutdown(now);
+                self.begin_shutdown();
             }
             _ => {}
         }
-        if stdin_closed && self.step == ShutdownStep::Running && self.exit.is_none() {
-            self.begin_shutdown(now);
+        if stdin_closed && !self.child.is_ending() {
+            self.begin_shutdown();
         }
         earlier(self.check_idle(now));
-        if self.due.is_some_and(|due| due <= now) {
-            self.next_step(now);
-        }
-        earlier(self.due);
         wake
     }
 
@@ -273,43 +264,18 @@ impl Supervisor {
             return Some(until);
         }
         self.reason.raise(EndReason::Stopped);
-        self.begin_shutdown(now);
+        self.begin_shutdown();
         None
     }
 
-    fn next_step(&mut self, now: Instant) {
-        if self.exit.is_some() {
-            // A slow caller may still be reading the last lines. Otherwise, only other processes hold the output open.
-            if !self.shared.paused.load(Ordering::Relaxed) {
-                self.reader.abort();
-            }
-            self.due = Some(now + PIPE_GRACE);
-            return;
-        }
-        match self.step {
-            ShutdownStep::Running | ShutdownStep::StdinClosed => self.terminate(now),
-            ShutdownStep::Terminated => self.kill(now),
-            ShutdownStep::Killed => self.due = None,
-        }
+    fn terminate(&mut self) {
+        self.outbox.close();
+        self.child.terminate();
     }
 
-    fn terminate(&mut self, now: Instant) {
-        if self.exit.is_none() && self.step < ShutdownStep::Terminated {
-            self.outbox.close();
-            // The process has not been reaped yet, so its number still belongs to it.
-            let _ = kill(Pid::from_raw(-self.running.pid()), Signal::SIGTERM);
-            self.step = ShutdownStep::Terminated;
-            self.due = Some(now + self.shared.limits.shutdown_time);
-        }
-    }
-
-    fn kill(&mut self, now: Instant) {
-        if self.step < ShutdownStep::Killed {
-            self.outbox.close();
-            self.running.kill();
-            self.step = ShutdownStep::Killed;
-            self.due = Some(now + self.shared.limits.shutdown_time);
-        }
+    fn kill(&mut self) {
+        self.outbox.close();
+        self.child.kill();
     }
 
     fn stopped(&self) -> ClipError {
@@ -325,7 +291,7 @@ impl Supervisor {
         let _ = tokio::time::timeout(PIPE_GRACE, &mut self.stderr).await;
         self.stderr.abort();
         let alias = self.shared.alias();
-        let (end, error, status) = match (&self.reason, self.exit) {
+        let (end, error, status) = match (&self.reason, self.child.exit()) {
             (EndReason::Fatal(fatal), _) => (
                 ProcessEnd::Crashed,
                 fatal.clone(),
@@ -346,7 +312,7 @@ impl Supervisor {
                 (ProcessEnd::Crashed, error.clone(), status)
             }
             (_, exit) => {
-                let message = format!("clip process crashed: {}", reason(exit));
+                let message = format!("clip process crashed: {}", exit.unwrap_or(Exit::Unknown));
                 self.shared.log.system(Level::Error, &message);
                 // The last lines usually show the cause of the crash.
                 let described = format!("{message}{}", self.last_lines.text());
@@ -357,16 +323,5 @@ impl Supervisor {
         self.shared.set_status(status);
         self.shared.settle(end, &error);
         end
-    }
-}
-
-fn reason(exit: Option<Exit>) -> String {
-    match exit {
-        Some(Exit::Code(code)) => format!("exit code {code}"),
-        Some(Exit::Signal(signal)) => match Signal::try_from(signal) {
-            Ok(signal) => format!("signal {signal}"),
-            Err(_) => format!("signal {signal}"),
-        },
-        Some(Exit::Unknown) | None => "its exit status is unknown".into(),
     }
 }

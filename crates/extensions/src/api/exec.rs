@@ -1,13 +1,12 @@
 //! Programs that extensions run to completion, without a shell.
 
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
-use pinion_process::{Environment, Exit, Launch, Running, launch};
+use pinion_process::{
+    Child, ChildEvent, EndingLimits, EndingStep, Environment, Exit, Launch, launch, output_pipe,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
@@ -17,10 +16,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::extensions::Inner;
 
-/// Time that a program gets after SIGTERM before SIGKILL, and after SIGKILL before its output is given up.
-const KILL_GRACE: Duration = Duration::from_secs(5);
-/// Time that background processes may still print after the program has exited.
-const OUTPUT_GRACE: Duration = Duration::from_millis(100);
+const ENDING: EndingLimits = EndingLimits {
+    // A program has no input, so its end begins with SIGTERM.
+    input_closed: Duration::ZERO,
+    terminated: Duration::from_secs(5),
+    killed: Duration::from_secs(5),
+    // Background processes may still print.
+    exited: Duration::from_millis(100),
+};
 /// Bytes stored per output stream; the rest is dropped.
 const MAX_OUTPUT: usize = 64 << 20;
 const READ_SIZE: usize = 64 * 1024;
@@ -101,53 +104,37 @@ async fn run(
     stop: &CancellationToken,
 ) -> std::io::Result<ProgramOutcome> {
     let timeout = program.timeout.map(crate::ops::duration_from_millis);
-    let (mut running, mut stdout, mut stderr) = start(program, directory).await?;
+    let (mut child, mut stdout, mut stderr) = start(program, directory).await?;
     let mut outcome = ProgramOutcome::default();
     let mut piece = vec![0; READ_SIZE];
     let mut error_piece = vec![0; READ_SIZE];
     let (mut out_open, mut err_open) = (true, true);
     let mut deadline = timeout.map(|timeout| Instant::now() + timeout);
-    // `kill_at` is set by a request to end; `give_up` is set when waiting for output is no longer useful.
-    let mut kill_at = None;
-    let mut give_up = None;
     while outcome.exit.is_none() || out_open || err_open {
         tokio::select! {
             () = stop.cancelled(), if !outcome.killed && outcome.exit.is_none() => {
                 outcome.killed = true;
-                kill_at = terminate(&running);
+                child.terminate();
             }
             () = sleep_until(deadline), if !outcome.killed && outcome.exit.is_none() => {
                 deadline = None;
                 outcome.killed = true;
-                kill_at = terminate(&running);
+                child.terminate();
             }
-            () = sleep_until(kill_at) => {
-                kill_at = None;
-                running.kill();
-                give_up = Some(Instant::now() + KILL_GRACE);
-            }
-            exit = running.wait(), if outcome.exit.is_none() => {
-                outcome.exit = Some(exit);
-                kill_at = None;
-                give_up = Some(Instant::now() + OUTPUT_GRACE);
-            }
+            event = child.next() => match event {
+                ChildEvent::Exited(exit) => outcome.exit = Some(exit),
+                ChildEvent::Step(EndingStep::GivenUp) => break,
+                ChildEvent::Step(_) => {}
+            },
             read = stdout.read(&mut piece), if out_open => {
                 out_open = store_output(&mut outcome.stdout, &piece, read);
             }
             read = stderr.read(&mut error_piece), if err_open => {
                 err_open = store_output(&mut outcome.stderr, &error_piece, read);
             }
-            () = sleep_until(give_up) => break,
         }
     }
     Ok(outcome)
-}
-
-/// Sends SIGTERM and returns the time at which SIGKILL follows.
-fn terminate(running: &Running) -> Option<Instant> {
-    // The program may have exited already; then its exit is about to arrive.
-    let _ = killpg(Pid::from_raw(running.pid()), Signal::SIGTERM);
-    Some(Instant::now() + KILL_GRACE)
 }
 
 fn store_output(stored: &mut Vec<u8>, piece: &[u8], read: std::io::Result<usize>) -> bool {
@@ -171,9 +158,9 @@ async fn sleep_until(instant: Option<Instant>) {
 async fn start(
     program: Program,
     directory: PathBuf,
-) -> std::io::Result<(Running, Receiver, Receiver)> {
-    let (out_reader, out_writer) = std::io::pipe()?;
-    let (err_reader, err_writer) = std::io::pipe()?;
+) -> std::io::Result<(Child, Receiver, Receiver)> {
+    let (stdout, their_stdout) = output_pipe()?;
+    let (stderr, their_stderr) = output_pipe()?;
     let mut words = vec![program.command.into()];
     words.extend(program.arguments.into_iter().map(Into::into));
     let running = launch(Launch {
@@ -182,11 +169,9 @@ async fn start(
         variables: crate::ops::environment(),
         base: Environment::Empty,
         stdin: None,
-        stdout: Some(out_writer.into()),
-        stderr: Some(err_writer.into()),
+        stdout: Some(their_stdout),
+        stderr: Some(their_stderr),
     })
     .await?;
-    let stdout = Receiver::from_owned_fd(OwnedFd::from(out_reader))?;
-    let stderr = Receiver::from_owned_fd(OwnedFd::from(err_reader))?;
-    Ok((running, stdout, stderr))
+    Ok((Child::new(running, ENDING), stdout, stderr))
 }

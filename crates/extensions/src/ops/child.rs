@@ -113,14 +113,16 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, host: &Host) -> rq
                 .map_err(|syscall_error| syscall_error.throw(&ctx))?;
             let running = block_on(pinion_process::launch(launch)).map_err(fail)?;
             let pid = running.pid();
-            let (stdin, stdout, stderr) = pipes.open().map_err(fail)?;
             let id = next.replace(next.get() + 1);
             let child = Child {
                 pid,
                 running: RefCell::new(Some(running)),
                 ended: Cell::new(false),
-                stdin: tokio::sync::Mutex::new(stdin),
-                outputs: [Output::new(stdout, &closed), Output::new(stderr, &closed)],
+                stdin: tokio::sync::Mutex::new(pipes.stdin),
+                outputs: [
+                    Output::new(pipes.stdout, &closed),
+                    Output::new(pipes.stderr, &closed),
+                ],
             };
             table.borrow_mut().insert(id, Rc::new(child));
             rquickjs::Result::Ok(vec![id as i32, pid])

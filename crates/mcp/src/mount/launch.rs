@@ -2,22 +2,12 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::OwnedFd;
 
-use pinion_process::{Environment, Launch, Running};
-use tokio::net::unix::pipe::{Receiver, Sender};
+use pinion_process::{Environment, Launch, Pipes, Running};
 
 use super::{MountConfig, Target};
 
-/// A started program and the hub's ends of its pipes.
-pub(super) struct Started {
-    pub(super) running: Running,
-    pub(super) stdin: Sender,
-    pub(super) stdout: Receiver,
-    pub(super) stderr: Receiver,
-}
-
-pub(super) async fn start(config: &MountConfig) -> io::Result<Started> {
+pub(super) async fn start(config: &MountConfig) -> io::Result<(Running, Pipes)> {
     let Target::Command {
         words,
         directory,
@@ -27,24 +17,16 @@ pub(super) async fn start(config: &MountConfig) -> io::Result<Started> {
     else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
-    let (their_stdin, stdin) = io::pipe()?;
-    let (stdout, their_stdout) = io::pipe()?;
-    let (stderr, their_stderr) = io::pipe()?;
     let launch = Launch {
         words: words.clone(),
         directory: directory.clone(),
         variables: environment(std::env::vars_os(), variables, pass),
         base: Environment::Empty,
-        stdin: Some(their_stdin.into()),
-        stdout: Some(their_stdout.into()),
-        stderr: Some(their_stderr.into()),
+        stdin: None,
+        stdout: None,
+        stderr: None,
     };
-    Ok(Started {
-        running: pinion_process::launch(launch).await?,
-        stdin: Sender::from_owned_fd(OwnedFd::from(stdin))?,
-        stdout: Receiver::from_owned_fd(OwnedFd::from(stdout))?,
-        stderr: Receiver::from_owned_fd(OwnedFd::from(stderr))?,
-    })
+    pinion_process::launch_piped(launch).await
 }
 
 /// Returns the environment of the program: the hub's, without its secrets, plus the variables configured for the

@@ -7,12 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use pinion_clip::ClipState;
 use pinion_clip::logs::{Level, Origin};
 use pinion_jsonl::{InputLine, Splitter};
-use pinion_process::{Exit, Running};
+use pinion_process::{Child, ChildEvent, EndingLimits, Exit};
 use pinion_status::{Code, Failure};
 use serde::Serialize;
 use serde_json::json;
@@ -96,7 +94,7 @@ impl Process {
         config: &MountConfig,
         server_messages: Arc<ServerMessages>,
     ) -> Result<Self, Failure> {
-        let started = launch::start(config).await.map_err(|error| {
+        let (running, pipes) = launch::start(config).await.map_err(|error| {
             let message = format!("its program cannot be started: {error}");
             Failure::new(Code::Unavailable, message)
         })?;
@@ -108,13 +106,19 @@ impl Process {
         });
         let (out, messages) = mpsc::channel(MAX_UNSENT);
         let stop = CancellationToken::new();
+        let ending = config.limits.ending;
+        let limits = EndingLimits {
+            input_closed: ending,
+            terminated: ending,
+            killed: ending,
+            exited: PIPE_DRAIN_TIMEOUT,
+        };
         let watch = ProcessWatch {
             shared: shared.clone(),
-            running: started.running,
-            reader: tokio::spawn(read(shared.clone(), started.stdout, out.downgrade())),
-            writer: tokio::spawn(write(messages, started.stdin)),
-            stderr: tokio::spawn(drain(shared.clone(), started.stderr)),
-            ending: config.limits.ending,
+            child: Child::new(running, limits),
+            reader: tokio::spawn(read(shared.clone(), pipes.stdout, out.downgrade())),
+            writer: tokio::spawn(write(messages, pipes.stdin)),
+            stderr: tokio::spawn(drain(shared.clone(), pipes.stderr)),
         };
         tokio::spawn(watch.run(stop.clone()));
         Ok(Self {
@@ -319,17 +323,19 @@ async fn drain(shared: Arc<ProcessShared>, mut pipe: Receiver) {
 /// Watches one program until it has exited.
 struct ProcessWatch {
     shared: Arc<ProcessShared>,
-    running: Running,
+    child: Child,
     reader: JoinHandle<()>,
     writer: JoinHandle<()>,
     stderr: JoinHandle<()>,
-    ending: Duration,
 }
 
 impl ProcessWatch {
     async fn run(mut self, stop: CancellationToken) {
         let exit = tokio::select! {
-            exit = self.running.wait() => Some(exit),
+            event = self.child.next() => match event {
+                ChildEvent::Exited(exit) => Some(exit),
+                ChildEvent::Step(_) => None,
+            },
             // Without its output no reply can arrive.
             _ = &mut self.reader => None,
             () = stop.cancelled() => None,
@@ -343,9 +349,13 @@ impl ProcessWatch {
                 }
                 exit
             }
-            None => self.end().await,
+            None => {
+                // This closes its input.
+                self.writer.abort();
+                self.child.end().await
+            }
         };
-        self.running.kill();
+        self.child.kill_descendants();
         self.reader.abort();
         self.writer.abort();
         let _ = tokio::time::timeout(PIPE_DRAIN_TIMEOUT, &mut self.stderr).await;
@@ -353,33 +363,12 @@ impl ProcessWatch {
         self.close(exit, requested);
     }
 
-    /// Stops the program: closes its input, then sends SIGTERM, then kills it.
-    async fn end(&mut self) -> Exit {
-        self.writer.abort();
-        if let Ok(exit) = tokio::time::timeout(self.ending, self.running.wait()).await {
-            return exit;
-        }
-        // The process has not been reaped yet, so the process id is still its own.
-        let _ = kill(Pid::from_raw(-self.running.pid()), Signal::SIGTERM);
-        if let Ok(exit) = tokio::time::timeout(self.ending, self.running.wait()).await {
-            return exit;
-        }
-        self.running.kill();
-        let exit = tokio::time::timeout(self.ending, self.running.wait()).await;
-        exit.unwrap_or(Exit::Unknown)
-    }
-
     fn close(self, exit: Exit, requested: bool) {
         let mount_status = &self.shared.server_messages.mount_status;
-        let reason = match exit {
-            Exit::Code(code) => format!("exit code {code}"),
-            Exit::Signal(signal) => format!("signal {signal}"),
-            Exit::Unknown => "it disappeared".to_owned(),
-        };
         let message = if requested {
             format!("MCP server \"{}\" was stopped", mount_status.alias)
         } else {
-            format!("MCP server \"{}\" ended: {reason}", mount_status.alias)
+            format!("MCP server \"{}\" ended: {exit}", mount_status.alias)
         };
         self.shared
             .end(Failure::new(Code::Unavailable, message.clone()));

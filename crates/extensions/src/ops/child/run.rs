@@ -55,7 +55,6 @@ async fn run(spec: ChildSpec, input: Option<Vec<u8>>, limit: Duration) -> io::Re
         .map_err(|syscall_error| io::Error::other(format!("{syscall_error:?}")))?;
     let mut running = pinion_process::launch(launch).await?;
     let pid = running.pid();
-    let (stdin, stdout, stderr) = pipes.open()?;
     let most = spec
         .max_buffer
         .filter(|most| most.is_finite())
@@ -67,10 +66,10 @@ async fn run(spec: ChildSpec, input: Option<Vec<u8>>, limit: Duration) -> io::Re
     let signal = spec.kill_signal.unwrap_or(libc::SIGTERM);
 
     let (mut out, mut err) = (
-        OutputReader::new(stdout, most),
-        OutputReader::new(stderr, most),
+        OutputReader::new(pipes.stdout, most),
+        OutputReader::new(pipes.stderr, most),
     );
-    let mut write_input = std::pin::pin!(write_input(stdin, input));
+    let mut write_input = std::pin::pin!(write_input(pipes.stdin, input));
     let mut input_written = false;
     let mut exit = None;
     let mut killed_for = None;

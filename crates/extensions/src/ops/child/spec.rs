@@ -1,7 +1,7 @@
 //! A script's description of a child to start, and the pipes to it.
 
 use std::future::Future;
-use std::io::{self, PipeReader, PipeWriter};
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::pin::pin;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
-use pinion_process::{Environment, Launch};
+use pinion_process::{Environment, Launch, input_pipe, output_pipe};
 use serde::Deserialize;
 use tokio::net::unix::pipe::{Receiver, Sender};
 
@@ -55,9 +55,9 @@ enum Named {
 /// pinion's ends of the pipes.
 #[derive(Debug, Default)]
 pub(super) struct Pipes {
-    stdin: Option<PipeWriter>,
-    stdout: Option<PipeReader>,
-    stderr: Option<PipeReader>,
+    pub(super) stdin: Option<Sender>,
+    pub(super) stdout: Option<Receiver>,
+    pub(super) stderr: Option<Receiver>,
 }
 
 impl ChildSpec {
@@ -90,9 +90,9 @@ impl ChildSpec {
             stderr: None,
         };
         if let Stdio::Named(Named::Pipe) = self.stdio[0] {
-            let (reader, writer) = io::pipe().map_err(fail)?;
-            launch.stdin = Some(reader.into());
-            pipes.stdin = Some(writer);
+            let (theirs, ours) = input_pipe().map_err(fail)?;
+            launch.stdin = Some(theirs);
+            pipes.stdin = Some(ours);
         } else if let Stdio::File(fd @ 3..) = self.stdio[0] {
             launch.stdin = Some(duplicate(fd)?);
         }
@@ -102,33 +102,20 @@ impl ChildSpec {
     }
 }
 
-fn output(stdio: Stdio, ours: &mut Option<PipeReader>) -> Outcome<Option<OwnedFd>> {
+fn output(stdio: Stdio, ours: &mut Option<Receiver>) -> Outcome<Option<OwnedFd>> {
     let fail = |error: io::Error| SyscallError::new(error, "pipe");
     match stdio {
         Stdio::Named(Named::Ignore) | Stdio::File(0) => Ok(None),
         Stdio::Named(Named::Pipe) => {
-            let (reader, writer) = io::pipe().map_err(fail)?;
+            let (reader, theirs) = output_pipe().map_err(fail)?;
             *ours = Some(reader);
-            Ok(Some(writer.into()))
+            Ok(Some(theirs))
         }
         Stdio::File(1 | 2) => {
             let copy = io::stderr().as_fd().try_clone_to_owned();
             copy.map(Some).map_err(fail)
         }
         Stdio::File(fd) => duplicate(fd).map(Some),
-    }
-}
-
-impl Pipes {
-    /// Registers the pipes with the runtime of this thread.
-    pub(super) fn open(self) -> io::Result<(Option<Sender>, Option<Receiver>, Option<Receiver>)> {
-        let sender = |pipe: PipeWriter| Sender::from_owned_fd(pipe.into());
-        let receiver = |pipe: PipeReader| Receiver::from_owned_fd(pipe.into());
-        Ok((
-            self.stdin.map(sender).transpose()?,
-            self.stdout.map(receiver).transpose()?,
-            self.stderr.map(receiver).transpose()?,
-        ))
     }
 }
 
