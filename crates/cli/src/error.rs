@@ -62,7 +62,7 @@ impl fmt::Display for Problem {
             Self::UnknownFlag {
                 flag,
                 nearest: Some(nearest),
-            } => write!(f, "unknown option {flag}, did you mean {nearest}?"),
+            } => write!(f, "unknown option {flag}. Did you mean {nearest}?"),
             Self::UnknownFlag { flag, .. } => write!(f, "unknown option {flag}."),
             Self::UnknownCommand {
                 group,

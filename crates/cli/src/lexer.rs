@@ -5,8 +5,6 @@
 
 use std::collections::VecDeque;
 
-use pinion_text::nearest;
-
 use crate::error::Problem;
 use crate::table::{Command, Flag, Value};
 
@@ -103,13 +101,9 @@ impl Lexer {
         self.rest.drain(..).collect()
     }
 
-    /// Returns the error for a flag that the table does not have.
-    pub fn unknown(&self, written: &str) -> Problem {
-        let known = self.command.all_flags().map(|flag| flag.name);
-        Problem::UnknownFlag {
-            flag: written.to_owned(),
-            nearest: nearest(written, known.chain(["--help"])),
-        }
+    /// Returns the table.
+    pub fn command(&self) -> &'static Command {
+        self.command
     }
 
     fn required(&mut self, written: &str) -> Result<String, Problem> {

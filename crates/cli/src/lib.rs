@@ -13,6 +13,8 @@ pub mod manual;
 pub mod markdown;
 pub mod pinix;
 mod place;
+mod prompt_line;
+mod stray_words;
 mod table;
 pub mod tables;
 
@@ -20,4 +22,5 @@ pub use self::error::{Error, Problem};
 pub use self::lexer::{Lexer, Token};
 pub use self::line::Line;
 pub use self::place::Place;
+pub use self::prompt_line::{PromptLine, UnknownFlag};
 pub use self::table::{Argument, Command, Count, Flag, Kind, Section, Value};

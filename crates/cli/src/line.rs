@@ -44,7 +44,7 @@ impl Line {
                     return Ok(None);
                 }
                 Some(Token::Unknown { written, .. }) => {
-                    return Err(line.error(lexer.unknown(&written)));
+                    return Err(line.error(command.unknown_flag(&written)));
                 }
                 Some(Token::Flag { flag, value, .. }) => {
                     line.flags.push((flag.name, value.unwrap_or_default()));

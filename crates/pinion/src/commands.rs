@@ -69,12 +69,6 @@ const ENTRIES: &[Entry] = &[
     Entry::One(&HELP),
 ];
 
-/// Returns the words that begin a command, for the nearest match. `run` is one only before `--format`.
-pub(crate) fn words() -> impl Iterator<Item = &'static str> {
-    let words = tables::root::PINION.words();
-    words.filter(|word| *word != tables::prompts::RUN.name)
-}
-
 fn entry(program: Program, word: &str) -> Option<Entry> {
     let command = program.table().command(word)?;
     let mut entries = ENTRIES.iter().copied();

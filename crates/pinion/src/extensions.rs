@@ -6,12 +6,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pinion_cli::{Problem, PromptLine};
 use pinion_config::{Dirs, ProjectTrust, Settings, find_extensions};
 use pinion_extensions::{
     ExtensionEntry, Extensions, Flag, FlagKind, InputSource, LoadFailure, LoadProblem, Options,
     RecordSink, RoomCheck, Script, ScriptOptions,
 };
 use pinion_pi::Participant;
+use pinion_text::nearest;
 use serde_json::{Map, Value, json};
 
 pub(crate) use self::services::{Ground, ProgramServices};
@@ -146,7 +148,7 @@ pub(crate) async fn load(
     };
     let loading = Extensions::load_into(found.engine, found.entries, options);
     let loaded = loading.await.map_err(|failure| load_failed(&failure))?;
-    let values = flag_values(&loaded.flags(), &flags.unknown)?;
+    let values = flag_values(&loaded.flags(), &flags.prompt)?;
     let started = loaded.extensions.start(values).await;
     started.map_err(|problems| start_failed(&problems))?;
     let reports = loaded.report();
@@ -186,18 +188,19 @@ fn load_failed(failure: &LoadFailure) -> Failure {
 
 /// Returns the values that unknown flags of the command line give to flags of extensions. Fails if no extension has the
 /// flag.
-fn flag_values(
-    known: &[Flag],
-    given: &[(String, Option<String>)],
-) -> Result<Map<String, Value>, Failure> {
+fn flag_values(known: &[Flag], line: &PromptLine) -> Result<Map<String, Value>, Failure> {
     let mut values = Map::new();
     let mut unknown = Vec::new();
-    for (name, value) in given {
-        let Some(flag) = known.iter().find(|flag| flag.name == *name) else {
-            unknown.push(format!("--{name}"));
+    for given in &line.unknown {
+        // Short flags were refused when the line was read.
+        let Some(name) = given.long_name() else {
             continue;
         };
-        let value = match (flag.kind, value) {
+        let Some(flag) = known.iter().find(|flag| flag.name == name) else {
+            unknown.push(given.written.as_str());
+            continue;
+        };
+        let value = match (flag.kind, &given.value) {
             (FlagKind::Boolean, _) => Value::Bool(true),
             (FlagKind::String, Some(value)) => Value::String(value.clone()),
             (FlagKind::String, None) => {
@@ -205,18 +208,33 @@ fn flag_values(
                 return Err(Failure::failed(words));
             }
         };
-        values.insert(name.clone(), value);
+        values.insert(name.to_owned(), value);
     }
-    match unknown.len() {
-        0 => Ok(values),
-        1 => Err(Failure::failed(format!(
-            "Error: Unknown option: {}",
-            unknown[0]
-        ))),
-        _ => {
-            let all = unknown.join(", ");
-            Err(Failure::failed(format!("Error: Unknown options: {all}")))
+    match unknown.as_slice() {
+        [] => Ok(values),
+        [one] => {
+            let hint = nearest_flag(one, known, line);
+            let hint = hint.map_or_else(String::new, |near| format!(". Did you mean {near}?"));
+            Err(Failure::failed(format!(
+                "Error: Unknown option: {one}{hint}"
+            )))
         }
+        several => Err(Failure::failed(format!(
+            "Error: Unknown options: {}",
+            several.join(", ")
+        ))),
+    }
+}
+
+/// Returns the flag of an extension or of pinion that is nearest to an unknown one.
+fn nearest_flag(written: &str, known: &[Flag], line: &PromptLine) -> Option<String> {
+    let name = written.trim_start_matches('-');
+    match nearest(name, known.iter().map(|flag| flag.name.as_str())) {
+        Some(near) => Some(format!("--{near}")),
+        None => match line.unknown_flag(written) {
+            Problem::UnknownFlag { nearest, .. } => nearest.map(str::to_owned),
+            _ => None,
+        },
     }
 }
 

@@ -79,7 +79,8 @@ fn run(program: Program, arguments: Vec<String>) -> Result<ExitCode, Failure> {
         Action::Opencode(arguments) => modes::opencode(arguments),
         Action::Pinocchio(verb) => pinocchio::run(program, verb),
         Action::Run(mut flags) => {
-            flags.check_words(program)?;
+            let stray = flags.prompt.check_words();
+            stray.map_err(|words| Failure::usage(format!("Error: {words}")))?;
             flags.decide_unknown(program)?;
             let chats = flags.wants_chat();
             flags.demo = chats && flags.mode == Mode::Text;

@@ -68,7 +68,7 @@ const LAST_WORDS: Duration = Duration::from_millis(800);
 
 /// Refuses `@file` arguments: in RPC mode the client sends the content of files itself.
 fn refuse_files(flags: &Flags) -> Result<(), Failure> {
-    match flags.files.is_empty() {
+    match flags.prompt.files.is_empty() {
         true => Ok(()),
         false => Err(Failure::failed(
             "Error: @file arguments are not supported in RPC mode",

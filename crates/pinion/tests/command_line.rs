@@ -95,7 +95,7 @@ fn called_as_pi_approve_trusts_and_takes_no_word() {
 fn mistyped_commands_are_refused_with_the_nearest_one() {
     let sandbox = offline_sandbox(&json!({}));
     for (line, said) in [
-        (&["trust", "--revok"][..], "did you mean --revoke?"),
+        (&["trust", "--revok"][..], "Did you mean --revoke?"),
         (&["trust", "--list"], "unknown option --list"),
         (&["trust", "revoke"], "is not a directory"),
         (&["trust", ".", "again"], "one word too many"),
@@ -141,7 +141,7 @@ fn every_command_and_flag_is_documented_and_unknown_ones_are_refused() {
         for flag in place.command.all_flags() {
             let slip = format!("{}x", flag.name);
             let line = [&words[..], &[&slip]].concat();
-            refused(&sandbox, &line, "id you mean --");
+            refused(&sandbox, &line, "Did you mean --");
             if matches!(flag.value, Value::Required(..)) {
                 let line = [&words[..], &[flag.name]].concat();
                 let said = format!("{} needs a ", flag.name);

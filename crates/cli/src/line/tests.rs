@@ -86,7 +86,7 @@ fn mistakes_name_the_flag_the_nearest_one_and_the_help() {
     for (arguments, said) in [
         (
             &["--prot", "1"][..],
-            "unknown option --prot, did you mean --port? See `pinion hub serve --help`.",
+            "unknown option --prot. Did you mean --port? See `pinion hub serve --help`.",
         ),
         (&["--bogus"], "unknown option --bogus. See"),
         (&["-q"], "unknown option -q. See"),

@@ -2,6 +2,7 @@
 //!
 //! The flags of `run-command` depend on the command file; `run-command FILE --help` prints them.
 
+use super::root;
 use crate::table::{Argument, Command, Flag, Kind, Section};
 
 pub static RUN_COMMAND: Command = Command {
@@ -87,27 +88,33 @@ pub static COMMANDS_HELP: Command = Command {
     ..Command::new("help", "Explain a command or print a page")
 };
 
-pub static RUN: Command = Command {
-    usage: &[
-        "--format json [-m MODEL] [-f FILE]… [--title NAME] [--dir DIRECTORY] [flags] [MESSAGE…]",
+/// The flags of opencode that a run of pinion does not have.
+static OPENCODE: Section = Section {
+    title: "opencode",
+    flags: &[
+        Flag::valued("--format", "json", "the format of the lines").of(Kind::OneOf(&["json"])),
+        Flag::valued("--file", "FILE", "a file of the prompt")
+            .or(&["-f"])
+            .of(Kind::File)
+            .repeated(),
+        Flag::valued("--dir", "DIR", "the directory to work in").of(Kind::Directory),
     ],
+};
+
+pub static RUN: Command = Command {
+    usage: &["--format json [flags] [MESSAGE…]"],
     arguments: &[Argument::any("MESSAGE", Kind::Text)],
-    flags: &[&Section {
-        title: "Flags",
-        flags: &[
-            Flag::valued("--format", "json", "the format of the lines").of(Kind::OneOf(&["json"])),
-            Flag::valued("--model", "MODEL", "the model")
-                .or(&["-m"])
-                .of(Kind::Model),
-            Flag::valued("--file", "FILE", "a file of the prompt")
-                .or(&["-f"])
-                .of(Kind::File)
-                .repeated(),
-            Flag::valued("--title", "NAME", "the name of the session"),
-            Flag::valued("--dir", "DIR", "the directory to work in").of(Kind::Directory),
-        ],
-    }],
-    notes: "The prompt is MESSAGE, or standard input, of any size. Other flags are those of `pinion --help`.\n\
+    flags: &[
+        &OPENCODE,
+        &root::MODEL_OF_RUN,
+        &root::SESSION_OF_RUN,
+        &root::PROMPT,
+        &root::EXTENSIONS,
+        &root::TOOLS,
+        &root::APPROVALS,
+        &root::BEHAVIOUR_OF_RUN,
+    ],
+    notes: "The prompt is MESSAGE, or standard input, of any size.\n\
             Exit codes: 0 done, 1 failed, 2 wrong command line.",
     examples: &[
         "pinion run --format json -m offline/demo \"list the files\"",

@@ -8,62 +8,90 @@ const ARGUMENTS: &[Argument] = &[
     Argument::any("MESSAGE", Kind::Text),
 ];
 
+const MODEL_NAME: Flag = Flag::valued(
+    "--model",
+    "PATTERN",
+    "id, provider/id or part of it; :LEVEL sets the thinking level",
+)
+.of(Kind::Model);
+const PROVIDER: Flag = Flag::valued(
+    "--provider",
+    "NAME",
+    "look for the model at this provider only",
+);
+const MODELS: Flag = Flag::valued(
+    "--models",
+    "LIST",
+    "the models that cycle_model visits; globs are allowed",
+)
+.of(Kind::Model);
+const THINKING_LEVEL: Flag = Flag::valued(
+    "--thinking",
+    "LEVEL",
+    "off, minimal, low, medium, high, xhigh, max",
+)
+.of(THINKING);
+const API_KEY: Flag = Flag::valued(
+    "--api-key",
+    "KEY",
+    "for this run; visible to other users of the machine: prefer the environment",
+);
+
 static MODEL: Section = Section {
     title: "Model",
     flags: &[
-        Flag::valued(
-            "--model",
-            "PATTERN",
-            "id, provider/id or part of it; :LEVEL sets the thinking level",
-        )
-        .of(Kind::Model),
-        Flag::valued(
-            "--provider",
-            "NAME",
-            "look for the model at this provider only",
-        ),
-        Flag::valued(
-            "--models",
-            "LIST",
-            "the models that cycle_model visits; globs are allowed",
-        )
-        .of(Kind::Model),
-        Flag::valued(
-            "--thinking",
-            "LEVEL",
-            "off, minimal, low, medium, high, xhigh, max",
-        )
-        .of(THINKING),
-        Flag::valued(
-            "--api-key",
-            "KEY",
-            "for this run; visible to other users of the machine: prefer the environment",
-        ),
+        MODEL_NAME,
+        PROVIDER,
+        MODELS,
+        THINKING_LEVEL,
+        API_KEY,
         Flag::valued("--list-models", "SEARCH", "list the models and exit").optional(),
     ],
 };
 
+/// The flags of [`MODEL`] for a command that always runs a prompt; `-m` is opencode's.
+pub(super) static MODEL_OF_RUN: Section = Section {
+    title: "Model",
+    flags: &[
+        MODEL_NAME.or(&["-m"]),
+        PROVIDER,
+        MODELS,
+        THINKING_LEVEL,
+        API_KEY,
+    ],
+};
+
+const CONTINUE: Flag = Flag::bare(
+    "--continue",
+    "continue the newest session of this directory",
+)
+.or(&["-c"]);
+const SESSION_FILE: Flag =
+    Flag::valued("--session", "PATH|ID", "continue this session").of(Kind::Session);
+const SESSION_ID: Flag = Flag::valued(
+    "--session-id",
+    "ID",
+    "continue the session with exactly this id, or create it",
+)
+.of(Kind::Session);
+const FORK: Flag =
+    Flag::valued("--fork", "PATH|ID", "continue a copy of this session").of(Kind::Session);
+const SESSION_DIR: Flag =
+    Flag::valued("--session-dir", "DIR", "the directory of the session files").of(Kind::Directory);
+const NO_SESSION: Flag = Flag::bare("--no-session", "store nothing on disk");
+const NAME: Flag = Flag::valued("--name", "NAME", "name the session").or(&["-n"]);
+
 static SESSION: Section = Section {
     title: "Session",
     flags: &[
-        Flag::bare(
-            "--continue",
-            "continue the newest session of this directory",
-        )
-        .or(&["-c"]),
+        CONTINUE,
         Flag::bare("--resume", "pick a session to continue").or(&["-r"]),
-        Flag::valued("--session", "PATH|ID", "continue this session").of(Kind::Session),
-        Flag::valued(
-            "--session-id",
-            "ID",
-            "the same by its exact id; created if it does not exist",
-        )
-        .of(Kind::Session),
-        Flag::valued("--fork", "PATH|ID", "continue a copy of this session").of(Kind::Session),
-        Flag::valued("--session-dir", "DIR", "the directory of the session files")
-            .of(Kind::Directory),
-        Flag::bare("--no-session", "store nothing on disk"),
-        Flag::valued("--name", "NAME", "name the session").or(&["-n"]),
+        SESSION_FILE,
+        SESSION_ID,
+        FORK,
+        SESSION_DIR,
+        NO_SESSION,
+        NAME,
         Flag::valued(
             "--export",
             "FILE [OUT]",
@@ -73,8 +101,22 @@ static SESSION: Section = Section {
     ],
 };
 
-static PROMPT: Section = Section {
-    title: "Prompt",
+/// The flags of [`SESSION`] for a command that always runs a prompt; `--title` is opencode's.
+pub(super) static SESSION_OF_RUN: Section = Section {
+    title: "Session",
+    flags: &[
+        CONTINUE,
+        SESSION_FILE,
+        SESSION_ID,
+        FORK,
+        SESSION_DIR,
+        NO_SESSION,
+        NAME.or(&["-n", "--title"]),
+    ],
+};
+
+static OUTPUT: Section = Section {
+    title: "Output",
     flags: &[
         Flag::bare(
             "--print",
@@ -87,6 +129,12 @@ static PROMPT: Section = Section {
             "text, json or rpc: the protocol on stdin and stdout",
         )
         .of(Kind::OneOf(&["text", "json", "rpc"])),
+    ],
+};
+
+pub(super) static PROMPT: Section = Section {
+    title: "Prompt",
+    flags: &[
         Flag::valued(
             "--system-prompt",
             "TEXT|FILE",
@@ -116,7 +164,7 @@ static PROMPT: Section = Section {
     ],
 };
 
-static EXTENSIONS: Section = Section {
+pub(super) static EXTENSIONS: Section = Section {
     title: "Extensions",
     flags: &[
         Flag::valued(
@@ -131,7 +179,7 @@ static EXTENSIONS: Section = Section {
     ],
 };
 
-static TOOLS: Section = Section {
+pub(super) static TOOLS: Section = Section {
     title: "Tools",
     flags: &[
         Flag::valued(
@@ -146,7 +194,7 @@ static TOOLS: Section = Section {
     ],
 };
 
-static APPROVALS: Section = Section {
+pub(super) static APPROVALS: Section = Section {
     title: "Approvals",
     flags: &[
         Flag::valued(
@@ -228,6 +276,15 @@ static CHAT_OF_PI: Section = Section {
     flags: &[THEME, NO_THEMES],
 };
 
+const OFFLINE: Flag = Flag::bare("--offline", "fetch nothing while installing packages");
+const VERBOSE: Flag = Flag::bare("--verbose", "accepted for compatibility");
+
+/// The flags of [`BEHAVIOUR`] for a command that always runs one prompt.
+pub(super) static BEHAVIOUR_OF_RUN: Section = Section {
+    title: "Behaviour",
+    flags: &[OFFLINE, VERBOSE],
+};
+
 static BEHAVIOUR: Section = Section {
     title: "Behaviour",
     flags: &[
@@ -249,8 +306,8 @@ static BEHAVIOUR: Section = Section {
             "--no-coalesce",
             "never merge deltas, also for a slow reader",
         ),
-        Flag::bare("--offline", "fetch nothing while installing packages"),
-        Flag::bare("--verbose", "accepted for compatibility"),
+        OFFLINE,
+        VERBOSE,
         Flag::bare("--help", "print the help and exit").or(&["-h"]),
         Flag::bare("--version", "print the version and exit").or(&["-v"]),
     ],
@@ -269,6 +326,7 @@ pub static PINION: Command = Command {
     flags: &[
         &MODEL,
         &SESSION,
+        &OUTPUT,
         &PROMPT,
         &EXTENSIONS,
         &TOOLS,
@@ -322,6 +380,7 @@ pub static PI: Command = Command {
     flags: &[
         &MODEL,
         &SESSION,
+        &OUTPUT,
         &PROMPT,
         &EXTENSIONS,
         &TOOLS,

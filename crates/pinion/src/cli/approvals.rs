@@ -6,11 +6,11 @@
 use std::time::Duration;
 
 use pinion_approval::{Mode, Origin, Rule};
+use pinion_cli::{Problem, PromptLine};
 
-use super::{Parser, unknown_value};
+use super::flags::unknown_value;
 use crate::approvals::{LONGEST_PATIENCE, patience};
 use crate::failure::Failure;
-use crate::program::Program;
 
 const MODES: &str = "ask, auto or deny";
 const TRUST: &str = "To trust this project for this run, use --trust.";
@@ -24,64 +24,72 @@ pub(crate) struct ApprovalFlags {
     pub deny: Vec<Rule>,
 }
 
-impl Parser {
-    /// Parses `--approve MODE`; under the name `pi`, also `--approve` alone, which trusts the project.
-    pub(super) fn approve(&mut self) -> Result<(), Failure> {
-        if self.program == Program::Pi && !self.attached {
-            self.flags.trust = Some(true);
-            return Ok(());
+impl ApprovalFlags {
+    /// Sets the value of `--approve`, `--allow`, `--deny` or `--approve-timeout`.
+    pub(super) fn set(&mut self, flag: &str, value: &str) -> Result<(), Failure> {
+        match flag {
+            "--approve" => self.mode = Some(mode(value)?),
+            "--approve-timeout" => {
+                let patience = value.parse().ok().and_then(patience);
+                self.patience = Some(patience.ok_or_else(|| {
+                    Failure::usage(format!(
+                        "Error: --approve-timeout takes seconds, from 1 to {LONGEST_PATIENCE}, not \"{value}\"."
+                    ))
+                })?);
+            }
+            "--allow" => self.allow.push(rule(flag, value)?),
+            _ => self.deny.push(rule(flag, value)?),
         }
-        let text = self.rest.pop_front().ok_or_else(|| {
-            Failure::usage(format!("Error: --approve needs a mode: {MODES}. {TRUST}"))
-        })?;
-        let mode = Mode::named(&text).ok_or_else(|| {
-            unknown_value("--approve", &text, &Mode::ALL.map(Mode::name))
-                .reworded(|words| format!("{words} {TRUST}"))
-        })?;
-        self.flags.approvals.mode = Some(mode);
         Ok(())
     }
+}
 
-    /// Parses `--no-approve`, which exists only under the name `pi`.
-    pub(super) fn no_approve(&mut self) -> Result<(), Failure> {
-        if self.program == Program::Pi {
-            self.flags.trust = Some(false);
-            return Ok(());
+fn mode(text: &str) -> Result<Mode, Failure> {
+    Mode::named(text).ok_or_else(|| {
+        unknown_value("--approve", text, &Mode::ALL.map(Mode::name))
+            .reworded(|words| format!("{words} {TRUST}"))
+    })
+}
+
+fn rule(flag: &str, text: &str) -> Result<Rule, Failure> {
+    let wrong = |error| Failure::usage(format!("Error: {flag}: {error}."));
+    Rule::parse(text, Origin::Flag).map_err(wrong)
+}
+
+/// Returns the failure for a line that cannot be read. `--approve` without a mode explains what else may be meant.
+pub(super) fn problem(problem: Problem) -> Failure {
+    match &problem {
+        Problem::MissingValue { flag } if flag == "--approve" => {
+            Failure::usage(format!("Error: --approve needs a mode: {MODES}. {TRUST}"))
         }
-        Err(Failure::usage(
+        Problem::FlagAsValue { flag, value } if flag == "--approve" => match mode(value) {
+            Err(failure) => failure,
+            Ok(_) => Failure::usage(format!("Error: {problem}")),
+        },
+        _ => Failure::usage(format!("Error: {problem}")),
+    }
+}
+
+/// Refuses `--no-approve` where the table does not have it: it exists only under the name `pi`.
+pub(super) fn check_unknown(line: &PromptLine) -> Result<(), Failure> {
+    if line
+        .unknown
+        .iter()
+        .any(|flag| flag.written == "--no-approve")
+    {
+        return Err(Failure::usage(
             "Error: unknown option --no-approve. To distrust this project for this run, use --no-trust; \
              without --approve, no tool call is asked about.",
-        ))
+        ));
     }
-
-    /// Parses `--allow`, `--deny` and `--approve-timeout`.
-    pub(super) fn approvals(&mut self, flag: &str) -> Result<(), Failure> {
-        let value = self.value(flag)?;
-        let approvals = &mut self.flags.approvals;
-        if flag == "--approve-timeout" {
-            let patience = value.parse().ok().and_then(patience);
-            let patience = patience.ok_or_else(|| {
-                Failure::usage(format!(
-                    "Error: --approve-timeout takes seconds, from 1 to {LONGEST_PATIENCE}, not \"{value}\"."
-                ))
-            })?;
-            approvals.patience = Some(patience);
-            return Ok(());
-        }
-        let rule = Rule::parse(&value, Origin::Flag)
-            .map_err(|error| Failure::usage(format!("Error: {flag}: {error}.")))?;
-        match flag {
-            "--allow" => approvals.allow.push(rule),
-            _ => approvals.deny.push(rule),
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::{Action, Flags, parse};
     use super::*;
+    use crate::program::Program;
 
     fn flags(program: Program, arguments: &[&str]) -> Result<Flags, Failure> {
         let arguments = arguments.iter().map(ToString::to_string).collect();
@@ -156,7 +164,7 @@ mod tests {
             let flags = flags(*program, arguments).unwrap();
             assert_eq!(flags.trust, *trust, "{arguments:?}");
             assert_eq!(flags.approvals.mode, *mode, "{arguments:?}");
-            assert_eq!(flags.messages, *messages, "{arguments:?}");
+            assert_eq!(flags.prompt.messages, *messages, "{arguments:?}");
         }
         let failure = flags(Program::Pi, &["--approve=aks"]).unwrap_err();
         assert!(
@@ -180,7 +188,7 @@ mod tests {
         assert_eq!(ours.approvals.deny.len(), 1);
         let theirs = flags(Program::Pi, &arguments).unwrap();
         assert!(theirs.approvals.allow.is_empty());
-        assert_eq!(theirs.unknown.len(), 3);
+        assert_eq!(theirs.prompt.unknown.len(), 3);
     }
 
     #[test]

@@ -1,33 +1,12 @@
 //! Flags that pinion does not have. Extensions may register flags, so an unknown flag is refused at once only if there
 //! is no extension, else when all extensions are loaded.
 
+use pinion_cli::{Problem, PromptLine};
 use pinion_config::{Dirs, Discovery, ExtensionFlags, Settings, Trust, TrustFlag, find_extensions};
 
-use super::{FLAGS, Flags, Parser};
+use super::Flags;
 use crate::failure::Failure;
 use crate::program::Program;
-use pinion_text::nearest;
-
-impl Parser {
-    /// Stores a flag for extensions, with the value that may belong to it.
-    pub(super) fn unknown(&mut self, flag: &str) -> Result<(), Failure> {
-        let Some(name) = flag.strip_prefix("--") else {
-            return refuse(self.program, flag, &mut self.flags.warnings);
-        };
-        let value = if self.attached {
-            self.rest.pop_front()
-        } else {
-            let value = self.optional_value();
-            let place = self.flags.messages.len();
-            self.flags
-                .taken
-                .extend(value.clone().map(|value| (place, value)));
-            value
-        };
-        self.flags.unknown.push((name.to_owned(), value));
-        Ok(())
-    }
-}
 
 impl Flags {
     pub fn trust_flag(&self) -> TrustFlag {
@@ -41,23 +20,24 @@ impl Flags {
     pub fn extension_flags(&self) -> ExtensionFlags {
         ExtensionFlags {
             extensions: self.extensions.clone(),
-            discovery: match self.no_extensions {
-                true => Discovery::Off,
-                false => Discovery::On,
+            discovery: if self.no_extensions {
+                Discovery::Off
+            } else {
+                Discovery::On
             },
         }
     }
 
     /// Refuses unknown flags if there is no extension that could have registered them. Their values become messages.
     pub fn decide_unknown(&mut self, program: Program) -> Result<(), Failure> {
-        if self.unknown.is_empty() || self.has_extensions()? {
+        if self.prompt.unknown.is_empty() || self.has_extensions()? {
             return Ok(());
         }
-        for (name, _) in std::mem::take(&mut self.unknown) {
-            refuse(program, &format!("--{name}"), &mut self.warnings)?;
-        }
-        for (place, value) in std::mem::take(&mut self.taken).into_iter().rev() {
-            self.messages.insert(place, value);
+        for flag in self.prompt.take_unknown() {
+            // Short flags were refused when the line was read.
+            if flag.long_name().is_some() {
+                refuse(program, &self.prompt, &flag.written, &mut self.warnings)?;
+            }
         }
         Ok(())
     }
@@ -71,20 +51,24 @@ impl Flags {
     }
 }
 
-fn refuse(program: Program, flag: &str, warnings: &mut Vec<String>) -> Result<(), Failure> {
-    let nearest = nearest(flag, FLAGS.iter().copied());
-    let hint = nearest.map_or_else(
-        || "Run `pinion --help` for the flags there are.".to_owned(),
-        |nearest| format!("Did you mean {nearest}?"),
-    );
-    match program {
-        Program::Pinion | Program::Pinocchio => {
-            let message = format!("Error: unknown option {flag}. {hint}");
-            Err(Failure::usage(message))
-        }
-        Program::Pi => {
-            warnings.push(format!("Warning: unknown option {flag} is ignored. {hint}"));
-            Ok(())
-        }
+/// Refuses a flag; under the name `pi` it is ignored with a warning, as in pi.
+pub(super) fn refuse(
+    program: Program,
+    line: &PromptLine,
+    flag: &str,
+    warnings: &mut Vec<String>,
+) -> Result<(), Failure> {
+    let hint = match line.unknown_flag(flag) {
+        Problem::UnknownFlag {
+            nearest: Some(nearest),
+            ..
+        } => format!("Did you mean {nearest}?"),
+        _ => format!("See `{} --help`.", program.name()),
+    };
+    if program == Program::Pi {
+        warnings.push(format!("Warning: unknown option {flag} is ignored. {hint}"));
+        return Ok(());
     }
+    let message = format!("Error: unknown option {flag}. {hint}");
+    Err(Failure::usage(message))
 }

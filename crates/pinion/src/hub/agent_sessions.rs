@@ -62,20 +62,22 @@ impl SessionFactory for AgentSessions {
     }
 
     fn build(&self, request: SessionRequest) -> Result<Config, Failure> {
-        let mut flags = Flags::default();
-        flags.session_id = Some(request.id.clone());
-        flags.session_dir = Some(request.directory.display().to_string());
-        flags.dialect = Some(Dialect::Modern);
-        // An extension expects the session of a single user; a hub may have many users.
-        flags.no_extensions = true;
-        flags.no_context_files = !request.is_owner;
-        flags.no_skills = !request.is_owner;
-        flags.no_prompt_templates = !request.is_owner;
-        flags.model = request.model;
-        flags.provider = request.provider;
-        flags.api_key = request.api_key;
-        flags.thinking = request.thinking;
-        flags.system_prompt = request.system_prompt;
+        let flags = Flags {
+            session_id: Some(request.id.clone()),
+            session_dir: Some(request.directory.display().to_string()),
+            dialect: Some(Dialect::Modern),
+            // An extension expects the session of a single user; a hub may have many users.
+            no_extensions: true,
+            no_context_files: !request.is_owner,
+            no_skills: !request.is_owner,
+            no_prompt_templates: !request.is_owner,
+            model: request.model,
+            provider: request.provider,
+            api_key: request.api_key,
+            thinking: request.thinking,
+            system_prompt: request.system_prompt,
+            ..Flags::default()
+        };
         let basis = Basis::at(self.dirs.clone(), &flags).map_err(failed)?;
         let mut conversation = Conversation::open(&flags, &basis).map_err(failed)?;
         conversation.family = Some(request.id);

@@ -155,16 +155,16 @@ pub(super) fn converse(
 /// Returns the prompts. Standard input and files are prepended to the first message. Fails if there is no prompt.
 pub(super) fn prompts(flags: &Flags) -> Result<Prompts, Failure> {
     let files = files(flags)?;
-    let has_prompt = !flags.messages.is_empty() || !files.text.is_empty();
+    let has_prompt = !flags.prompt.messages.is_empty() || !files.text.is_empty();
     let nothing_to_say = || {
         Failure::usage(
             "Error: there is no prompt. Give one as an argument or on standard input, or see `pinion --help`.",
         )
     };
-    if !has_prompt && !flags.stdin && std::io::stdin().is_terminal() {
+    if !has_prompt && !flags.prompt.stdin && std::io::stdin().is_terminal() {
         return Err(nothing_to_say());
     }
-    let wanted = if has_prompt && !flags.stdin {
+    let wanted = if has_prompt && !flags.prompt.stdin {
         Wanted::IfPresent
     } else {
         Wanted::Required
@@ -186,12 +186,12 @@ fn files(flags: &Flags) -> Result<FileArguments, Failure> {
     let cwd = std::env::current_dir()?;
     let resolve = |path: &str| pinion_tools::resolve_existing_path(path, &cwd);
     let mut prepare = crate::commands::prepare_image;
-    FileArguments::read(&flags.files, &resolve, &mut prepare)
+    FileArguments::read(&flags.prompt.files, &resolve, &mut prepare)
         .map_err(|error| Failure::failed(format!("Error: {error}")))
 }
 
 fn joined(flags: &Flags, piped: Option<String>, files: FileArguments) -> Prompts {
-    let mut texts = flags.messages.clone();
+    let mut texts = flags.prompt.messages.clone();
     let mut first: Vec<String> = Vec::new();
     first.extend(piped);
     if !files.text.is_empty() {

@@ -12,7 +12,7 @@ use pinion_pi::{Additions, Dialect, Out, PrintListener, Projection};
 use self::lines::OpencodeLines;
 use super::conversation::{Lines, Outcome, failed_answer, prompts, tell};
 use super::the_engine;
-use crate::cli::{self, Action, Flags};
+use crate::cli::{self, Flags};
 use crate::engine::{Basis, Shared};
 use crate::extensions::Audience;
 use crate::failure::Failure;
@@ -56,57 +56,33 @@ pub(crate) fn opencode(words: Vec<String>) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Translates opencode's flags to pinion's; pinion's own flags pass unchanged.
-fn flags(words: Vec<String>) -> Result<Box<Flags>, Failure> {
-    let mut ours = Vec::new();
-    let mut words = words.into_iter();
-    while let Some(word) = words.next() {
-        let (flag, attached) = match word.split_once('=') {
-            Some((flag, value)) if flag.starts_with('-') => {
-                (flag.to_owned(), Some(value.to_owned()))
+/// Reads pinion's flags and opencode's.
+fn flags(words: Vec<String>) -> Result<Flags, Failure> {
+    let mut flags = cli::parse_run(words)?;
+    let line = &mut flags.prompt;
+    let mut files = Vec::new();
+    for (flag, value) in line.flags() {
+        match (flag, value) {
+            ("--format", Some(format)) if format != "json" => {
+                return Err(Failure::usage(format!(
+                    "Error: --format {format} is unknown; use json. For just the answer, use pinion -p."
+                )));
             }
-            _ => (word.clone(), None),
-        };
-        let mut value = || {
-            let value = attached.clone().or_else(|| words.next());
-            value.ok_or_else(|| Failure::usage(format!("Error: {flag} needs a value after it.")))
-        };
-        match flag.as_str() {
-            "--format" => match value()?.as_str() {
-                "json" => {}
-                other => {
-                    return Err(Failure::usage(format!(
-                        "Error: --format {other} is unknown; use json. For just the answer, use pinion -p."
-                    )));
-                }
-            },
-            "-m" => ours.extend(["--model".to_owned(), value()?]),
-            "-f" | "--file" => ours.push(format!("@{}", value()?)),
-            "--title" => ours.extend(["--name".to_owned(), value()?]),
-            "--dir" => {
-                let directory = value()?;
-                std::env::set_current_dir(&directory).map_err(|error| {
+            ("--dir", Some(directory)) => {
+                std::env::set_current_dir(directory).map_err(|error| {
                     Failure::usage(format!("Error: --dir {directory}: {error}"))
                 })?;
             }
-            "--" => {
-                ours.push(word);
-                ours.extend(words.by_ref());
-            }
-            _ => ours.push(word),
+            ("--file", Some(file)) => files.push(file.to_owned()),
+            _ => {}
         }
     }
-    match cli::parse(Program::Pinion, ours)? {
-        Action::Run(mut flags) => {
-            flags.decide_unknown(Program::Pinion)?;
-            // opencode joins its arguments to one prompt.
-            if flags.messages.len() > 1 {
-                flags.messages = vec![flags.messages.join(" ")];
-            }
-            Ok(flags)
-        }
-        _ => Err(Failure::usage(
-            "Error: run --format json runs a prompt. See `pinion run --format json --help`.",
-        )),
+    line.files.append(&mut files);
+    flags.decide_unknown(Program::Pinion)?;
+    // opencode joins its arguments to one prompt.
+    let messages = &mut flags.prompt.messages;
+    if messages.len() > 1 {
+        *messages = vec![messages.join(" ")];
     }
+    Ok(flags)
 }

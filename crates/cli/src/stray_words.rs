@@ -3,10 +3,8 @@
 
 use pinion_text::nearest;
 
-use super::Flags;
-use crate::commands;
-use crate::failure::Failure;
-use crate::program::Program;
+use crate::prompt_line::PromptLine;
+use crate::tables::{prompts, root};
 
 /// Commands of comparable tools, with the hint to pinion's counterpart.
 const ELSEWHERE: &[(&[&str], &str)] = &[
@@ -100,38 +98,45 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     ),
 ];
 
-impl Flags {
+impl PromptLine {
     /// Refuses words that were most likely not meant as prompts.
-    pub fn check_words(&self, program: Program) -> Result<(), Failure> {
+    pub fn check_words(&self) -> Result<(), String> {
         let literal = self.literal_from.unwrap_or(self.messages.len());
         let typed = &self.messages[..literal.min(self.messages.len())];
+        let program = self.table.name;
+        let is_pi = program == root::PI.name;
         // pi looks for commands only in the first argument.
-        let looks = program != Program::Pi || self.begins_with_word;
+        let looks = !is_pi || self.begins_with_word;
         if let Some(word) = typed.first().filter(|word| looks && is_bare(word))
-            && let Some(hint) = hint(program, word)
+            && let Some(hint) = hint(is_pi, word)
         {
             let anyway = match self.messages.len() {
                 1 => format!("pinion -p -- {word}"),
                 _ => format!("pinion -p {:?}", self.messages.join(" ")),
             };
-            return Err(Failure::usage(format!(
-                "Error: {hint} To send it as a prompt: {anyway}"
-            )));
+            return Err(format!("{hint} To send it as a prompt: {anyway}"));
         }
-        let unquoted = match program {
-            Program::Pi => typed.len() > 1 && typed.iter().all(|word| is_bare(word)),
-            _ => self.messages.len() > 1 && self.messages.iter().any(|word| is_bare(word)),
+        let unquoted = if is_pi {
+            typed.len() > 1 && typed.iter().all(|word| is_bare(word))
+        } else {
+            self.messages.len() > 1 && self.messages.iter().any(|word| is_bare(word))
         };
         if unquoted {
             let count = self.messages.len();
-            return Err(Failure::usage(format!(
-                "Error: {count} arguments would be {count} separate prompts. Quote a prompt that has several words: {} -p {:?}",
-                program.name(),
+            return Err(format!(
+                "{count} arguments would be {count} separate prompts. Quote a prompt that has several words: \
+                 {program} -p {:?}",
                 self.messages.join(" ")
-            )));
+            ));
         }
         Ok(())
     }
+}
+
+/// Returns the words that begin a command. `run` is one only before `--format`.
+fn commands() -> impl Iterator<Item = &'static str> {
+    let words = root::PINION.words();
+    words.filter(|word| *word != prompts::RUN.name)
 }
 
 /// Reports whether an argument is one word, as the shell splits a prompt without quotes. Text that is not ASCII may
@@ -141,12 +146,13 @@ fn is_bare(argument: &str) -> bool {
 }
 
 /// Returns the reason why `word` is not a prompt and the command to use instead; `None` if it may be a prompt.
-fn hint(program: Program, word: &str) -> Option<String> {
+fn hint(is_pi: bool, word: &str) -> Option<String> {
     let plain = word.to_ascii_lowercase();
-    if commands::words().any(|command| command == plain) {
-        return Some(match program {
-            Program::Pi => format!("{word:?} is a command of pinion: run `pinion {plain} …`."),
-            _ => format!("{word:?} is a command, and commands come first: `pinion {plain} …`."),
+    if commands().any(|command| command == plain) {
+        return Some(if is_pi {
+            format!("{word:?} is a command of pinion: run `pinion {plain} …`.")
+        } else {
+            format!("{word:?} is a command, and commands come first: `pinion {plain} …`.")
         });
     }
     let known = ELSEWHERE
@@ -162,23 +168,20 @@ fn hint(program: Program, word: &str) -> Option<String> {
     let others = ELSEWHERE
         .iter()
         .flat_map(|(words, _)| words.iter().copied());
-    let near = nearest(&plain, commands::words())
+    let near = nearest(&plain, commands())
         .or_else(|| nearest(&plain, others.filter(|other| other.len() > 3)))?;
     Some(format!("unknown command {word:?}. Did you mean `{near}`?"))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Action, parse};
     use super::*;
+    use crate::lexer::Lexer;
+    use crate::table::Command;
 
-    fn checked(program: Program, line: &[&str]) -> Result<(), String> {
-        match parse(program, line.iter().map(ToString::to_string).collect()) {
-            Ok(Action::Run(flags)) => flags
-                .check_words(program)
-                .map_err(|failure| failure.to_string()),
-            other => panic!("{other:?}"),
-        }
+    fn checked(table: &'static Command, line: &[&str]) -> Result<(), String> {
+        let lexer = Lexer::new(table, line.iter().map(ToString::to_string));
+        PromptLine::read(lexer).unwrap().check_words()
     }
 
     #[test]
@@ -203,11 +206,11 @@ mod tests {
             (&["-p", "fix", "the \"big\" bug"], "2 separate prompts"),
             (&["-p", "--", "what", "now"], "pinion -p \"what now\""),
         ] {
-            let error = checked(Program::Pinion, line).unwrap_err();
+            let error = checked(&root::PINION, line).unwrap_err();
             assert!(error.contains(said), "{line:?}: {error}");
         }
         for line in [&["auth", "print-api-key"][..], &["lst"], &["one", "two"]] {
-            checked(Program::Pi, line).unwrap_err();
+            checked(&root::PI, line).unwrap_err();
         }
     }
 
@@ -224,14 +227,14 @@ mod tests {
             &["-p", "列出文件", "然后总结"],
             &["@a.txt", "hello"],
         ] {
-            assert_eq!(checked(Program::Pinion, line), Ok(()), "{line:?}");
+            assert_eq!(checked(&root::PINION, line), Ok(()), "{line:?}");
         }
         for line in [
             &["-p", "login"][..],
             &["-p", "one", "and then two"],
             &["-p", "--", "a", "b"],
         ] {
-            assert_eq!(checked(Program::Pi, line), Ok(()), "{line:?}");
+            assert_eq!(checked(&root::PI, line), Ok(()), "{line:?}");
         }
     }
 }
