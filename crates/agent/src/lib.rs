@@ -10,6 +10,7 @@ mod bash;
 mod calls;
 mod command;
 mod compaction;
+mod companions;
 mod config;
 mod convert;
 mod core;
@@ -36,6 +37,7 @@ pub use command::{
     Answer, BranchSummary, Command, Cycled, Delivery, Disposition, Navigation, Preparation, Prompt,
     Reply, StateView,
 };
+pub use companions::{Companions, Participant};
 pub use config::{
     Config, EngineBehaviour, EngineSettings, Expanded, Expander, Models, Preferences,
     ProjectSwitches, StatsScope, Steering, SystemPrompt, ToolFilter, ToolOrder,

@@ -83,6 +83,15 @@ pub enum Out {
 #[derive(Debug)]
 pub struct CommandId(pub(crate) Option<Value>);
 
+impl Out {
+    /// Creates a line from a record of an extension or an approval.
+    pub fn line(record: String) -> Self {
+        let mut line = record.into_bytes();
+        line.push(b'\n');
+        Self::Record(line)
+    }
+}
+
 impl Outgoing for Out {
     fn absorb(&mut self, next: Self) -> Result<(), Self> {
         match (self, next) {

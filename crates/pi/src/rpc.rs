@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pinion_agent::{Command, Handle, Prompt, Reply};
+use pinion_agent::{Command, Handle, Participant, Prompt, Reply};
 use pinion_jsonl::{Input, Queue};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::sync::{Notify, mpsc};
 
 use crate::Dialect;
@@ -31,18 +31,6 @@ pub struct Rpc<S: Sink = Queue<Out>> {
 
 /// Limit on the commands that wait for the startup; above it no more lines are read.
 const HELD_LIMIT: usize = 256;
-
-/// A part of the program besides the engine that shows dialogs to the client.
-pub trait Participant: Send + Sync {
-    /// Receives the user's choice in the dialog `id`. Unknown, late and repeated ids are ignored.
-    fn choice(&self, id: &str, choice: &Map<String, Value>);
-
-    /// Reports whether the program should end after the current command is answered.
-    fn wants_to_end(&self) -> bool;
-
-    /// The client closed its input; no more choices follow.
-    fn hang_up(&self) {}
-}
 
 /// The reason why the loop ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ mod unknown;
 use pinion_cli::{Lexer, Place, PromptLine, tables};
 
 pub(crate) use self::approvals::ApprovalFlags;
-pub(crate) use self::flags::{Flags, Mode, OnEof};
+pub(crate) use self::flags::{Flags, Mode};
 use crate::commands::{self, Command};
 use crate::failure::Failure;
 use crate::pinocchio::Verb;

@@ -1,6 +1,7 @@
 //! Builds a session from flags, settings and the files on disk.
 
 mod basis;
+mod companions;
 mod model;
 mod prompter;
 mod session;
@@ -23,6 +24,7 @@ use pinion_tools::{Tool, ToolSettings};
 use serde_json::{Value, json};
 
 pub(crate) use self::basis::Basis;
+pub(crate) use self::companions::{SHUTDOWN_TIMEOUT, SessionCompanions};
 use self::model::{choose_model, scoped_models};
 pub(crate) use self::prompter::Prompter;
 pub(crate) use self::session::Conversation;
@@ -31,7 +33,7 @@ pub(crate) use self::session::session_directory;
 pub(crate) use self::settings::{engine_settings, tool_settings};
 use self::settings::{with_later_ways, with_modern_behaviour};
 pub(crate) use self::shared::Shared;
-use crate::approvals::{self, ClientQuestions};
+use crate::approvals;
 use crate::choices::Choices;
 use crate::cli::Flags;
 use crate::extensions::{self, Audience, Ground, ProgramServices};
@@ -41,10 +43,7 @@ use crate::program::Program;
 /// A session ready to be started, and the parts that the fronts need beside it.
 pub(crate) struct Engine {
     pub config: Config,
-    pub extensions: Option<Extensions>,
-    /// The questions that the client receives about tool calls; `None` if it never receives any.
-    pub approvals: Option<Arc<ClientQuestions>>,
-    pub services: Arc<ProgramServices>,
+    pub companions: Arc<SessionCompanions>,
 }
 
 /// Inputs of a session that come neither from flags nor from files.
@@ -211,11 +210,14 @@ pub(crate) async fn build(
             .map(|extensions| Arc::new(extensions) as Arc<dyn Hooks>),
         gate,
     };
-    Ok(Engine {
-        config,
+    let companions = SessionCompanions {
         extensions,
         approvals,
         services,
+    };
+    Ok(Engine {
+        config,
+        companions: Arc::new(companions),
     })
 }
 

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pinion_agent::Participant;
 use pinion_cli::{Problem, PromptLine};
 use pinion_config::{Dirs, ProjectTrust, Settings, find_extensions};
 use pinion_extensions::{
     ExtensionEntry, Extensions, Flag, FlagKind, InputSource, LoadFailure, LoadProblem, Options,
     RecordSink, RoomCheck, Script, ScriptOptions,
 };
-use pinion_pi::Participant;
 use pinion_text::nearest;
 use serde_json::{Map, Value, json};
 

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use tokio::sync::Notify;
+use pinion_pi::OpenIds;
 
 /// Time between two checks of a hub's memory.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -26,10 +26,10 @@ pub(crate) async fn trim_when_large() {
     }
 }
 
-/// Trims the heap after each notification that a session has closed.
-pub(crate) async fn trim_after_sessions(closed: &Notify) {
+/// Trims the heap after sessions have closed.
+pub(crate) async fn trim_after_sessions(open: &OpenIds) {
     loop {
-        closed.notified().await;
+        open.closed().await;
         tokio::time::sleep(SETTLE).await;
         trim(LARGE_SESSIONS).await;
     }

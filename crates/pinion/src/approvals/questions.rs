@@ -6,10 +6,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use pinion_agent::Participant;
 use pinion_approval::{Absence, Answer, Ask, Question};
 use pinion_extensions::RecordSink;
 use pinion_message::Mask;
-use pinion_pi::Participant;
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 use uuid::Uuid;

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 
 use pinion_cli::PromptLine;
 use pinion_message::ThinkingLevel;
-use pinion_pi::Dialect;
+use pinion_pi::{Dialect, OnEof};
 use pinion_text::nearest;
 
 use super::approvals::ApprovalFlags;
@@ -19,16 +19,6 @@ pub(crate) enum Mode {
     Text,
     Json,
     Rpc,
-}
-
-/// The reaction to the end of the input while a run is active.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum OnEof {
-    /// Finish the run.
-    #[default]
-    Drain,
-    /// Stop the run.
-    Stop,
 }
 
 /// The flags of a run.

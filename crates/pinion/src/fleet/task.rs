@@ -4,12 +4,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
-use pinion_agent::{Listener, Session};
+use pinion_agent::Listener;
 use pinion_config::{Dirs, FileArguments};
 use pinion_fleet::{ChildExit, Feed, TaskJob};
 use pinion_jsonl::{Project, Records};
 use pinion_pi::{
-    Additions, Dialect, Out, PiListener, PrintListener, Projection, Prompts, Sink, ask_all,
+    Additions, Dialect, Out, Outcome, PiListener, PrintListener, Projection, Prompts, Sink,
+    converse,
 };
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -18,7 +19,6 @@ use crate::cli::{self, Action, Flags};
 use crate::engine::{self, Basis, Company, Conversation, Engine, Shared};
 use crate::extensions::Audience;
 use crate::failure::Failure;
-use crate::modes::{farewell, stop_session};
 use crate::program::Program;
 
 /// The largest number of sessions that are made at the same time: each reads files.
@@ -58,7 +58,7 @@ impl Tasks {
         let prompts = prompts(&job)?;
         let family = format!("fleet-{}", uuid::Uuid::new_v4());
         let sink = TaskSink::new(Arc::clone(&job.feed));
-        let (printer, mut settled) = PrintListener::new();
+        let (printer, settled) = PrintListener::new();
         let listeners: Vec<Arc<dyn Listener>> = vec![
             Arc::new(PiListener::new(sink.clone(), Dialect::Modern)),
             Arc::clone(&printer) as _,
@@ -67,31 +67,25 @@ impl Tasks {
             engine = Self::make(tasks, &job, &family, listeners) => engine?,
             () = job.stop.cancelled() => return Err(Failure::failed("it was stopped before it began")),
         };
-        let Engine {
-            config, extensions, ..
-        } = engine;
+        let Engine { config, companions } = engine;
         let mut header = config.store.header().json().to_vec();
         header.push(b'\n');
         sink.push(Out::Record(header));
-        let (session, task) = Session::spawn(config);
-        let conversation = async {
-            if let Some(extensions) = &extensions {
-                extensions.begin().await;
-            }
-            ask_all(&session, prompts, &mut settled).await
+        let stopped = async {
+            job.stop.cancelled().await;
+            0
         };
-        let asked = tokio::select! {
-            asked = conversation => asked.map_err(|error| Failure::failed(error.to_string())),
-            () = job.stop.cancelled() => Ok(0),
-        };
-        if let Some(extensions) = &extensions {
-            farewell(extensions).await;
-        }
-        stop_session(&session.stopper(), task).await;
+        let outcome = converse(config, &*companions, prompts, settled, stopped).await;
         // Ends the processes that the child's commands left behind.
         let killed = move || pinion_process::kill_family(&family);
         let _ = tokio::task::spawn_blocking(killed).await;
-        asked.map(drop)
+        match outcome {
+            Ok(Outcome::Ended(code)) if code != 0 => Err(Failure::failed(format!(
+                "an extension ended it with code {code}"
+            ))),
+            Ok(_) => Ok(()),
+            Err(error) => Err(Failure::failed(error.to_string())),
+        }
     }
 
     /// Makes a session on a blocking thread, so that reading files does not delay other tasks.

@@ -1,25 +1,23 @@
 //! The chat on a terminal: one session with all features of the other modes, and a user who can answer questions.
 
-mod host;
-mod life;
-mod numbered;
-
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use pinion_agent::{Companions, Config, Listener};
+use pinion_extensions::InputSource;
 use pinion_jsonl::stdio;
 use pinion_pi::{Dialect, Prompts};
 use pinion_tui::{
-    Background, CapturedOutput, Chat, ChatEnding, Colours, Options, PlainOptions, Terminal,
-    background_of, only_prints_lines, plain_chat, typed_lines,
+    CapturedOutput, Chat, ChatEnding, Colours, Feed, Incoming, Options, PlainOptions, SessionHost,
+    Terminal, background_of, only_prints_lines, pick_by_number, plain_chat, run_chat_session,
+    typed_lines,
 };
 use tokio::runtime::Runtime;
 
-use self::host::SessionHost;
-use self::life::Life;
 use super::conversation::opening;
 use crate::cli::Flags;
-use crate::engine::{Basis, Shared, session_directory};
+use crate::engine::{self, Basis, Company, Conversation, Shared, session_directory};
+use crate::extensions::Audience;
 use crate::failure::Failure;
 use crate::program::Program;
 use crate::runtime;
@@ -36,7 +34,7 @@ pub(crate) fn chat(program: Program, flags: Box<Flags>) -> Result<ExitCode, Fail
     let Some(ended) = ended else {
         return Ok(ExitCode::SUCCESS);
     };
-    say_how_to_go_on(program, &ended);
+    print_session_hint(program, &ended);
     Ok(ExitCode::from(ended.exit_code))
 }
 
@@ -49,10 +47,11 @@ fn on_screen(
     let (feed, reader) = pinion_tui::feed();
     let (output, printed) = CapturedOutput::claim(feed.clone())?;
     let basis = modern_basis(&flags)?;
+    let theme = basis.settings.get("theme").and_then(|theme| theme.as_str());
     let options = Options {
         cwd: basis.dirs.cwd.clone(),
         home: basis.dirs.home.clone(),
-        background: background(&flags, &basis),
+        background: background_of(flags.theme.as_deref().or(theme)),
         colours: Colours::from_environment(),
         texts: opening.texts,
         images: opening.images,
@@ -61,7 +60,7 @@ fn on_screen(
     let runtime = runtime::build()?;
     let mut signals = Ending::listen_to_all(&runtime)?.and_to_quit(&runtime)?;
     let shared = Shared::new(&basis.dirs);
-    let host = Arc::new(SessionHost::new(&basis, &flags, feed.clone()));
+    let host = session_host(&basis, &flags, feed.clone());
     let ended = runtime.block_on(async {
         if flags.resume {
             let picked = tokio::select! {
@@ -74,16 +73,17 @@ fn on_screen(
             }
         }
         let shown = chat.run(Arc::clone(&host) as _, reader);
-        let life = Life {
+        let session = session(
             program,
-            flags: &flags,
+            &flags,
             basis,
-            shared: &shared,
-            host,
-            feed,
-        };
-        let ended = Box::pin(life.lead(shown, Some(printed), &mut signals));
-        ended.await.map(Some)
+            &shared,
+            host.listeners(),
+            feed.clone(),
+        );
+        let signalled = async || signals.signalled().await;
+        let ended = run_chat_session(host, feed, shown, session, Some(printed), signalled);
+        Box::pin(ended).await.map(Some)
     });
     leave(runtime, &shared);
     ended
@@ -100,9 +100,9 @@ fn in_lines(
     let (feed, reader) = pinion_tui::feed();
     let basis = modern_basis(&flags)?;
     if flags.resume {
-        let place = session_directory(&basis.dirs, &flags, &basis.settings);
-        let found = place.map_or_else(Vec::new, |place| pinion_session::list(&place));
-        match numbered::pick(&found, &mut output, || input.blocking_recv())? {
+        let directory = session_directory(&basis.dirs, &flags, &basis.settings);
+        let found = directory.map_or_else(Vec::new, |directory| pinion_session::list(&directory));
+        match pick_by_number(&found, &mut output, || input.blocking_recv())? {
             Some(session) => flags.session = Some(session.path.display().to_string()),
             None => return Ok(None),
         }
@@ -116,21 +116,57 @@ fn in_lines(
     let runtime = runtime::build()?;
     let mut signals = Ending::listen_to_all(&runtime)?.and_to_quit(&runtime)?;
     let shared = Shared::new(&basis.dirs);
-    let host = Arc::new(SessionHost::new(&basis, &flags, feed.clone()));
+    let host = session_host(&basis, &flags, feed.clone());
     let ended = runtime.block_on(async {
         let shown = plain_chat(options, Arc::clone(&host) as _, reader);
-        let life = Life {
+        let session = session(
             program,
-            flags: &flags,
+            &flags,
             basis,
-            shared: &shared,
-            host,
-            feed,
-        };
-        Box::pin(life.lead(shown, None, &mut signals)).await
+            &shared,
+            host.listeners(),
+            feed.clone(),
+        );
+        let signalled = async || signals.signalled().await;
+        Box::pin(run_chat_session(
+            host, feed, shown, session, None, signalled,
+        ))
+        .await
     });
     leave(runtime, &shared);
     ended.map(Some)
+}
+
+fn session_host(basis: &Basis, flags: &Flags, feed: Feed) -> Arc<SessionHost> {
+    Arc::new(SessionHost::new(
+        session_directory(&basis.dirs, flags, &basis.settings),
+        basis.dirs.agent_dir.join("sessions"),
+        feed,
+    ))
+}
+
+/// Builds the session of a chat.
+async fn session(
+    program: Program,
+    flags: &Flags,
+    basis: Basis,
+    shared: &Shared,
+    listeners: Vec<Arc<dyn Listener>>,
+    feed: Feed,
+) -> Result<(Config, Arc<dyn Companions>), Failure> {
+    let conversation = Conversation::open(flags, &basis)?;
+    let audience = Audience {
+        records: Arc::new(move |record| {
+            feed.send(Incoming::Record(record));
+        }),
+        // The chat itself reads the records.
+        has_room: Arc::new(|| true),
+        has_ui: true,
+        source: InputSource::Interactive,
+    };
+    let company = Company::new(listeners, audience);
+    let engine = engine::build(program, flags, basis, conversation, company, shared).await?;
+    Ok((engine.config, engine.companions))
 }
 
 /// Reads the basis with the modern dialect: tool calls run in parallel, and later commands exist.
@@ -155,7 +191,8 @@ fn ended_with(exit_code: u8) -> ChatEnding {
     }
 }
 
-fn say_how_to_go_on(program: Program, ended: &ChatEnding) {
+/// Prints the command that continues the session.
+fn print_session_hint(program: Program, ended: &ChatEnding) {
     let Some(session) = &ended.session else {
         return;
     };
@@ -167,10 +204,4 @@ fn say_how_to_go_on(program: Program, ended: &ChatEnding) {
             session.id
         );
     }
-}
-
-/// Returns the background that the flags, the settings or the environment name; `None` asks the terminal.
-fn background(flags: &Flags, basis: &Basis) -> Option<Background> {
-    let setting = basis.settings.get("theme").and_then(|theme| theme.as_str());
-    background_of(flags.theme.as_deref().or(setting))
 }

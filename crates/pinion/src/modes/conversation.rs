@@ -3,14 +3,13 @@
 use std::fs::File;
 use std::io::IsTerminal;
 
-use pinion_agent::Session;
 use pinion_config::FileArguments;
 use pinion_jsonl::{Queue, Writer, WriterEnd};
 use pinion_message::StopReason;
-use pinion_pi::{Out, PrintListener, Projection, Prompts, Settled, ask_all};
+use pinion_pi::{Out, Outcome, PrintListener, Projection, Prompts, SETTLE_TIMEOUT, Settled};
 use tokio::runtime::Runtime;
 
-use super::{LAST_WORDS, farewell, last_words, stop_session};
+use super::last_words;
 use crate::cli::Flags;
 use crate::engine::{Engine, Shared};
 use crate::failure::Failure;
@@ -38,17 +37,6 @@ pub(super) fn failed_answer(printer: &PrintListener, shared: &Shared) -> Option<
     Some(Failure::failed(error))
 }
 
-/// The outcome of a conversation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
-    /// The model was asked and everything has settled.
-    Answered,
-    /// Extensions handled every prompt; the model was not asked.
-    NothingAsked,
-    /// The conversation was ended with this exit code: by a signal, by an extension, or because the reader is gone.
-    Ended(u8),
-}
-
 /// The output of a mode that prints events as lines.
 pub(super) struct Lines {
     pub stdout: File,
@@ -57,7 +45,7 @@ pub(super) struct Lines {
 }
 
 /// Runs the conversation while its events are printed, and waits until the reader has read them.
-pub(super) fn tell(
+pub(super) fn print_conversation(
     runtime: Runtime,
     engine: Engine,
     shared: &Shared,
@@ -91,7 +79,7 @@ pub(super) fn tell(
     queue.close();
     let end = match outcome {
         Ok(Outcome::Ended(code)) => {
-            writer.join_within(LAST_WORDS);
+            writer.join_within(SETTLE_TIMEOUT);
             Err(code)
         }
         _ => last_words(&runtime, &mut ending, writer),
@@ -106,63 +94,41 @@ pub(super) fn tell(
     }
 }
 
-/// Runs the conversation until its last answer, or until a signal, an extension or the completion of `unread` ends it.
+/// Runs the conversation until its last answer, or until a signal, a companion or the completion of `unread` ends it.
 pub(super) fn converse(
     runtime: &Runtime,
     ending: &mut Ending,
     engine: Engine,
     shared: &Shared,
     prompts: Prompts,
-    mut settled: Settled,
+    settled: Settled,
     unread: impl Future<Output = ()>,
 ) -> Result<Outcome, Failure> {
-    let Engine {
-        config,
-        extensions,
-        services,
-        ..
-    } = engine;
-    let result = runtime.block_on(async {
-        let (session, task) = Session::spawn(config);
-        let conversation = async {
-            if let Some(extensions) = &extensions {
-                extensions.begin().await;
-            }
-            ask_all(&session, prompts, &mut settled).await
-        };
-        let result = tokio::select! {
-            asked = conversation => match asked {
-                Ok(0) => Ok(Outcome::NothingAsked),
-                Ok(_) => Ok(Outcome::Answered),
-                Err(error) => Err(Failure::failed(error.to_string())),
-            },
-            () = unread => Ok(Outcome::Ended(1)),
-            code = ending.signalled() => Ok(Outcome::Ended(code)),
-            code = services.exited() => Ok(Outcome::Ended(code)),
-        };
-        if let Some(extensions) = &extensions {
-            farewell(extensions).await;
+    let Engine { config, companions } = engine;
+    let interrupted = async {
+        tokio::select! {
+            () = unread => 1,
+            code = ending.signalled() => code,
         }
-        // After an answer no run is active; otherwise it is stopped here, so that the session file is complete.
-        stop_session(&session.stopper(), task).await;
-        result
-    });
+    };
+    let conversation = pinion_pi::converse(config, &*companions, prompts, settled, interrupted);
+    let outcome = runtime.block_on(conversation);
     pinion_process::kill_all();
     shared.preferences.flush();
-    result
+    outcome.map_err(|error| Failure::failed(error.to_string()))
 }
 
 /// Returns the prompts. Standard input and files are prepended to the first message. Fails if there is no prompt.
 pub(super) fn prompts(flags: &Flags) -> Result<Prompts, Failure> {
     let files = files(flags)?;
     let has_prompt = !flags.prompt.messages.is_empty() || !files.text.is_empty();
-    let nothing_to_say = || {
+    let no_prompt = || {
         Failure::usage(
             "Error: there is no prompt. Give one as an argument or on standard input, or see `pinion --help`.",
         )
     };
     if !has_prompt && !flags.prompt.stdin && std::io::stdin().is_terminal() {
-        return Err(nothing_to_say());
+        return Err(no_prompt());
     }
     let wanted = if has_prompt && !flags.prompt.stdin {
         Wanted::IfPresent
@@ -171,10 +137,10 @@ pub(super) fn prompts(flags: &Flags) -> Result<Prompts, Failure> {
     };
     let piped = read_prompt(wanted)?;
     let prompts = joined(flags, piped, files);
-    match prompts.texts.is_empty() {
-        true => Err(nothing_to_say()),
-        false => Ok(prompts),
+    if prompts.texts.is_empty() {
+        return Err(no_prompt());
     }
+    Ok(prompts)
 }
 
 /// Returns the first prompts of a chat, with files prepended to the first message. May be empty.

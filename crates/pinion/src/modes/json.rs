@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use pinion_agent::Listener;
 use pinion_jsonl::{Queue, stdio};
-use pinion_pi::{Out, PiListener, PrintListener};
+use pinion_pi::{Out, Outcome, PiListener, PrintListener, Projection};
 
-use super::conversation::{Lines, Outcome, failed_answer, prompts, tell};
-use super::{coalesce, projection, the_engine};
+use super::conversation::{Lines, failed_answer, print_conversation, prompts};
+use super::{coalesce, the_engine};
 use crate::cli::Flags;
 use crate::engine::{Basis, Shared};
 use crate::extensions::Audience;
@@ -41,13 +41,13 @@ pub(crate) fn json(program: Program, flags: Box<Flags>) -> Result<ExitCode, Fail
     let mut header = engine.config.store.header().json().to_vec();
     header.push(b'\n');
     queue.push(Out::Record(header));
-    let projection = projection(dialect, &engine);
+    let projection = Projection::new(dialect, engine.companions.additions());
     let lines = Lines {
         stdout,
         projection,
         queue,
     };
-    match tell(runtime, engine, &shared, prompts, settled, lines)? {
+    match print_conversation(runtime, engine, &shared, prompts, settled, lines)? {
         Outcome::Ended(code) => Ok(ExitCode::from(code)),
         // pi exits with 0 whether or not the answer failed; the failure is in the events.
         _ if program == Program::Pi => Ok(ExitCode::SUCCESS),

@@ -1,16 +1,16 @@
 //! `run --format json`: one conversation in the lines that opencode prints, for harnesses written for those.
 
-mod lines;
-
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use pinion_agent::Listener;
+use pinion_fleet::FailureKind;
 use pinion_jsonl::{Coalesce, Queue, stdio};
-use pinion_pi::{Additions, Dialect, Out, PrintListener, Projection};
+use pinion_pi::{
+    Additions, Dialect, OpencodeError, OpencodeLines, Out, Outcome, PrintListener, Projection,
+};
 
-use self::lines::OpencodeLines;
-use super::conversation::{Lines, Outcome, failed_answer, prompts, tell};
+use super::conversation::{Lines, failed_answer, print_conversation, prompts};
 use super::the_engine;
 use crate::cli::{self, Flags};
 use crate::engine::{Basis, Shared};
@@ -26,7 +26,7 @@ pub(crate) fn opencode(words: Vec<String>) -> Result<ExitCode, Failure> {
     let prompts = prompts(&flags)?;
     let queue: Queue<Out> = Queue::new(Coalesce::Never);
     let (printer, settled) = PrintListener::new();
-    let lines = Arc::new(OpencodeLines::new(queue.clone()));
+    let lines = Arc::new(OpencodeLines::new(queue.clone(), classify));
     let listeners: Vec<Arc<dyn Listener>> =
         vec![Arc::clone(&lines) as _, Arc::clone(&printer) as _];
     let basis = Basis::read(&flags)?;
@@ -49,7 +49,7 @@ pub(crate) fn opencode(words: Vec<String>) -> Result<ExitCode, Failure> {
         projection,
         queue,
     };
-    match tell(runtime, engine, &shared, prompts, settled, lines)? {
+    match print_conversation(runtime, engine, &shared, prompts, settled, lines)? {
         Outcome::Ended(code) => Ok(ExitCode::from(code)),
         Outcome::NothingAsked => Ok(ExitCode::SUCCESS),
         Outcome::Answered => failed_answer(&printer, &shared).map_or(Ok(ExitCode::SUCCESS), Err),
@@ -85,4 +85,15 @@ fn flags(words: Vec<String>) -> Result<Flags, Failure> {
         *messages = vec![messages.join(" ")];
     }
     Ok(flags)
+}
+
+/// Derives the kind of a failure from its message.
+fn classify(message: &str) -> OpencodeError {
+    match pinion_fleet::classify_text(message) {
+        FailureKind::ProviderAuth => OpencodeError::ProviderAuth,
+        FailureKind::ContextOverflow => OpencodeError::ContextOverflow,
+        FailureKind::Aborted => OpencodeError::Aborted,
+        FailureKind::Api { status, retryable } => OpencodeError::Api { status, retryable },
+        _ => OpencodeError::Unknown,
+    }
 }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use pinion_agent::Listener;
 use pinion_jsonl::stdio;
-use pinion_pi::PrintListener;
+use pinion_pi::{Outcome, PrintListener};
+use pinion_tui::StatusLine;
 
-use super::conversation::{Outcome, converse, failed_answer, prompts};
-use super::status_line::StatusLine;
+use super::conversation::{converse, failed_answer, prompts};
 use super::the_engine;
 use crate::cli::Flags;
 use crate::engine::{Basis, Shared};

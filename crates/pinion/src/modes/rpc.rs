@@ -6,12 +6,11 @@ use std::sync::Arc;
 use pinion_agent::Listener;
 use pinion_extensions::InputSource;
 use pinion_jsonl::{DEFAULT_LINE_LIMIT, Queue, Writer, read_lines, stdio};
-use pinion_pi::{Dialect, Out, PiListener};
+use pinion_pi::{Dialect, Out, PiListener, Projection, Serving, ServingEnd};
 
-use super::serving::Serving;
-use super::{End, coalesce, conclude, projection, records, refuse_files, room, the_engine};
+use super::{coalesce, conclude, refuse_files, the_engine};
 use crate::cli::Flags;
-use crate::engine::{Basis, Shared};
+use crate::engine::{Basis, Engine, Shared};
 use crate::extensions::Audience;
 use crate::failure::Failure;
 use crate::program::Program;
@@ -34,8 +33,14 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
             ..Audience::none()
         },
         Dialect::Classic | Dialect::Modern => Audience {
-            records: records(queue.clone()),
-            has_room: room(queue.clone()),
+            records: {
+                let queue = queue.clone();
+                Arc::new(move |record| queue.push(Out::line(record)))
+            },
+            has_room: {
+                let queue = queue.clone();
+                Arc::new(move || queue.has_room())
+            },
             has_ui: true,
             source: InputSource::Rpc,
         },
@@ -54,18 +59,20 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
     let on_eof = flags.on_eof;
     drop(flags);
     let watched = stdout.try_clone()?;
-    let writer = Writer::spawn(stdout, projection(dialect, &engine), queue.clone())?;
+    let Engine { config, companions } = engine;
+    let projection = Projection::new(dialect, companions.additions());
+    let writer = Writer::spawn(stdout, projection, queue.clone())?;
     let mut ending = Ending::listen(&runtime)?;
     let end = runtime.block_on(async {
         let interrupted = async {
             tokio::select! {
-                () = reader::gone(watched) => End::Output,
-                () = queue.broken() => End::Output,
-                code = ending.signalled() => End::Signal(code),
+                () = reader::gone(watched) => ServingEnd::Output,
+                () = queue.broken() => ServingEnd::Output,
+                code = ending.signalled() => ServingEnd::Signal(code),
             }
         };
-        let serving = Serving::start(engine, dialect, queue.clone());
-        serving.live(input, on_eof, interrupted).await
+        let serving = Serving::start(config, companions, dialect, queue.clone());
+        serving.serve(input, on_eof, interrupted).await
     });
     Ok(conclude(
         runtime,

@@ -1,41 +1,32 @@
 //! Several sessions for one client, over lines of JSON.
 //!
-//! Every session has an engine of its own; all share connections, keys, models and saved choices. Sessions are built on
-//! blocking threads, so that opening one does not delay another.
+//! Every session has an engine of its own; all share connections, keys, models and saved choices.
 
-use std::collections::HashSet;
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
+use futures_util::future::LocalBoxFuture;
 use pinion_agent::Listener;
 use pinion_config::Dirs;
 use pinion_extensions::InputSource;
 use pinion_jsonl::{DEFAULT_LINE_LIMIT, Queue, Writer, read_lines, stdio};
 use pinion_pi::{
-    Addressed, Dialect, MultiSessionProjection, MultiSessionRpc, OpenSession, OpenedSession, Out,
-    Outbox, PiListener, RpcEnd, SessionHost, Sink,
+    Addressed, BuildingHost, BuiltSession, Dialect, MultiSessionProjection, MultiSessionRpc, OnEof,
+    OpenSession, PreparedSession, RecordOutbox, RpcEnd, SETTLE_TIMEOUT, ServingEnd, SessionBuilder,
 };
-use tokio::runtime::Handle;
-use tokio::sync::{Notify, Semaphore};
 
-use super::serving::Serving;
-use super::{
-    End, FAREWELL, LAST_WORDS, additions, coalesce, conclude, line_of, refuse_files, room,
-};
-use crate::cli::{Flags, OnEof};
-use crate::engine::{self, Basis, Company, Conversation, Shared};
+use super::{coalesce, conclude, refuse_files};
+use crate::cli::Flags;
+use crate::engine::{self, Basis, Company, Conversation, SHUTDOWN_TIMEOUT, Shared};
 use crate::extensions::Audience;
 use crate::failure::Failure;
 use crate::program::Program;
 use crate::signals::Ending;
 use crate::{descriptors, memory, reader, runtime};
 
-/// Number of sessions that may be built at the same time.
-const MAKERS: usize = 8;
 /// Longest wait for all sessions together to end.
-const ENDING: Duration = FAREWELL.saturating_add(LAST_WORDS.saturating_mul(2));
+const ENDING: Duration = SHUTDOWN_TIMEOUT.saturating_add(SETTLE_TIMEOUT.saturating_mul(2));
 
 /// Serves a client that opens and closes sessions until it closes its end.
 pub(crate) fn several(program: Program, mut flags: Box<Flags>) -> Result<ExitCode, Failure> {
@@ -55,42 +46,39 @@ pub(crate) fn several(program: Program, mut flags: Box<Flags>) -> Result<ExitCod
     let runtime = runtime::for_several()?;
     let shared = Arc::new(Shared::new(&basis.dirs));
     let on_eof = flags.on_eof;
-    let house = Arc::new(House {
+    let builder = Builder {
         program,
         flags: *flags,
         basis,
-        queue: queue.clone(),
         shared: Arc::clone(&shared),
-        names: Mutex::default(),
-        makers: Semaphore::new(MAKERS),
-        closed: Notify::new(),
-    });
+    };
+    let host = BuildingHost::new(builder, dialect, queue.clone());
     let watched = stdout.try_clone()?;
     let writer = Writer::spawn(stdout, MultiSessionProjection, queue.clone())?;
     let mut input = read_lines(std::io::stdin(), DEFAULT_LINE_LIMIT);
     let mut ending = Ending::listen(&runtime)?;
     let end = runtime.block_on(async {
-        let trimmed = Arc::clone(&house);
-        tokio::spawn(async move { memory::trim_after_sessions(&trimmed.closed).await });
-        let mut several = MultiSessionRpc::new(dialect, queue.clone(), Arc::new(Door(house)));
+        let open = host.open_ids();
+        tokio::spawn(async move { memory::trim_after_sessions(&open).await });
+        let mut several = MultiSessionRpc::new(dialect, queue.clone(), Arc::new(host));
         let interrupted = async {
             tokio::select! {
-                () = reader::gone(watched) => End::Output,
-                () = queue.broken() => End::Output,
-                code = ending.signalled() => End::Signal(code),
+                () = reader::gone(watched) => ServingEnd::Output,
+                () = queue.broken() => ServingEnd::Output,
+                code = ending.signalled() => ServingEnd::Signal(code),
             }
         };
         tokio::pin!(interrupted);
         let mut end = tokio::select! {
             end = several.serve(&mut input) => match end {
-                RpcEnd::OutputClosed => End::Output,
-                RpcEnd::EndOfInput | RpcEnd::Requested => End::Input,
+                RpcEnd::OutputClosed => ServingEnd::Output,
+                RpcEnd::EndOfInput | RpcEnd::Requested => ServingEnd::Input,
             },
             end = &mut interrupted => end,
         };
-        if end == End::Input && on_eof == OnEof::Drain {
+        if end == ServingEnd::Input && on_eof == OnEof::Drain {
             end = tokio::select! {
-                () = several.settle() => End::Input,
+                () = several.settle() => ServingEnd::Input,
                 end = interrupted => end,
             };
         }
@@ -147,104 +135,65 @@ fn anchor_paths(flags: &mut Flags, dirs: &Dirs) {
     }
 }
 
-/// Builds sessions and holds the state that they share.
-struct House {
+/// Builds sessions from the flags of the command line.
+struct Builder {
     program: Program,
     flags: Flags,
     /// The basis of a session that does not name a directory.
     basis: Basis,
-    queue: Queue<Addressed>,
     shared: Arc<Shared>,
-    /// The ids of open sessions.
-    names: Mutex<HashSet<String>>,
-    makers: Semaphore,
-    /// Notified when a session has closed.
-    closed: Notify,
 }
 
-/// The session host that `MultiSessionRpc` calls.
-struct Door(Arc<House>);
+impl SessionBuilder for Builder {
+    type Rest = (Flags, Basis, Conversation);
 
-impl SessionHost for Door {
-    fn open(&self, opening: OpenSession) -> BoxFuture<'static, Result<OpenedSession, String>> {
-        let house = Arc::clone(&self.0);
+    fn prepare(&self, opening: OpenSession) -> Result<PreparedSession<Self::Rest>, String> {
+        let (flags, basis) = self.overridden(opening).map_err(Failure::into_words)?;
+        let conversation = Conversation::open(&flags, &basis).map_err(Failure::into_words)?;
+        Ok(PreparedSession {
+            id: conversation.store.id().to_owned(),
+            file: conversation.store.file().map(Into::into),
+            cwd: basis.dirs.cwd.clone(),
+            rest: (flags, basis, conversation),
+        })
+    }
+
+    fn build<'a>(
+        &'a self,
+        (flags, basis, mut conversation): Self::Rest,
+        id: &'a str,
+        listener: Arc<dyn Listener>,
+        records: Arc<RecordOutbox>,
+    ) -> LocalBoxFuture<'a, Result<BuiltSession, String>> {
         Box::pin(async move {
-            let Ok(_maker) = house.makers.acquire().await else {
-                return Err("the program ends".to_owned());
+            conversation.family = Some(id.to_owned());
+            let room = Arc::clone(&records);
+            let audience = Audience {
+                records: Arc::new(move |record| records.send(record)),
+                has_room: Arc::new(move || room.has_room()),
+                has_ui: true,
+                source: InputSource::Rpc,
             };
-            let runtime = Handle::current();
-            let maker = Arc::clone(&house);
-            let made =
-                tokio::task::spawn_blocking(move || runtime.block_on(House::make(&maker, opening)));
-            match made.await {
-                Ok(made) => made.map_err(Failure::into_words),
-                Err(error) => Err(format!("the session could not be made: {error}")),
-            }
+            let company = Company::new(vec![listener], audience);
+            let (program, shared) = (self.program, &self.shared);
+            let engine = engine::build(program, &flags, basis, conversation, company, shared);
+            let engine = engine.await.map_err(Failure::into_words)?;
+            Ok(BuiltSession {
+                config: engine.config,
+                additions: engine.companions.additions(),
+                companions: engine.companions,
+            })
         })
+    }
+
+    fn clean_up(&self, id: &str) {
+        pinion_process::kill_family(id);
     }
 }
 
-impl House {
-    async fn make(house: &Arc<Self>, opening: OpenSession) -> Result<OpenedSession, Failure> {
-        let (flags, basis) = house.wishes(opening)?;
-        let dialect = house.basis.dialect;
-        let cwd = basis.dirs.cwd.display().to_string();
-        let mut conversation = Conversation::open(&flags, &basis)?;
-        let file = conversation.store.file();
-        let file = file.map(|file| file.display().to_string());
-        let name = Name::claim(house, conversation.store.id());
-        conversation.family = Some(name.id.clone());
-        let out = Outbox::of_session(house.queue.clone(), &name.id, dialect);
-        let listener: Arc<dyn Listener> = Arc::new(PiListener::new(out.clone(), dialect));
-        let early = Arc::new(EarlyRecords::new(out.clone()));
-        let records = Arc::clone(&early);
-        let audience = Audience {
-            records: Arc::new(move |record| records.take(record)),
-            has_room: room(out.clone()),
-            has_ui: true,
-            source: InputSource::Rpc,
-        };
-        let engine = engine::build(
-            house.program,
-            &flags,
-            basis,
-            conversation,
-            Company::new(vec![listener], audience),
-            &house.shared,
-        )
-        .await?;
-        out.add(additions(&engine));
-        let serving = Serving::start(engine, dialect, out.clone());
-        Ok(OpenedSession {
-            id: name.id.clone(),
-            session: serving.session(),
-            file,
-            cwd,
-            out,
-            serve: Box::new(move |input, stopped| {
-                Box::pin(async move {
-                    early.release();
-                    let stopped = async {
-                        // A dropped sender also means stop.
-                        let _ = stopped.await;
-                        End::Asked
-                    };
-                    let end = serving.live(input, OnEof::Drain, stopped).await;
-                    // At the end of input the program ends, and with it every command.
-                    if end != End::Input {
-                        let family = name.id.clone();
-                        let killed = move || pinion_process::kill_family(&family);
-                        // A command that cannot be killed now ends with the process.
-                        let _ = tokio::task::spawn_blocking(killed).await;
-                    }
-                    drop(name);
-                })
-            }),
-        })
-    }
-
+impl Builder {
     /// Returns the flags of the command line, overridden by the fields of `opening`, and the basis for its directory.
-    fn wishes(&self, opening: OpenSession) -> Result<(Flags, Basis), Failure> {
+    fn overridden(&self, opening: OpenSession) -> Result<(Flags, Basis), Failure> {
         let mut flags = self.flags.clone();
         flags.session = opening.session;
         flags.name = opening.name;
@@ -274,70 +223,5 @@ impl House {
         }
         let basis = Basis::at(home.at(cwd), &flags)?;
         Ok((flags, basis))
-    }
-
-    fn names(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.names.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The id by which the client addresses a session. Dropping it frees the id.
-struct Name {
-    house: Arc<House>,
-    id: String,
-}
-
-impl Name {
-    /// Claims the session's own id, with a number appended if another open session uses it.
-    fn claim(house: &Arc<House>, id: &str) -> Self {
-        let mut names = house.names();
-        let numbered = (2_u64..).map(|number| format!("{id}-{number}"));
-        let mut candidates = std::iter::once(id.to_owned()).chain(numbered);
-        let free = candidates.find(|candidate| !names.contains(candidate));
-        let id = free.unwrap_or_else(|| id.to_owned());
-        names.insert(id.clone());
-        drop(names);
-        Self {
-            house: Arc::clone(house),
-            id,
-        }
-    }
-}
-
-impl Drop for Name {
-    fn drop(&mut self) {
-        self.house.names().remove(&self.id);
-        self.house.closed.notify_one();
-    }
-}
-
-/// Holds back the records of a session that is being built: the client must learn of the session first.
-struct EarlyRecords {
-    out: Outbox,
-    waiting: Mutex<Option<Vec<String>>>,
-}
-
-impl EarlyRecords {
-    fn new(out: Outbox) -> Self {
-        Self {
-            out,
-            waiting: Mutex::new(Some(Vec::new())),
-        }
-    }
-
-    fn take(&self, record: String) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        match &mut *waiting {
-            Some(waiting) => waiting.push(record),
-            None => self.out.push(Out::Record(line_of(record))),
-        }
-    }
-
-    /// Sends the held records; later records are sent at once.
-    fn release(&self) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        for record in waiting.take().into_iter().flatten() {
-            self.out.push(Out::Record(line_of(record)));
-        }
     }
 }

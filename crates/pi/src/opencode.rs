@@ -9,20 +9,41 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use futures_util::future::BoxFuture;
 use pinion_agent::{Event, Listener, ToolRun};
-use pinion_fleet::FailureKind;
 use pinion_jsonl::{Queue, json};
 use pinion_message::{AssistantMessage, Block, StopReason};
-use pinion_pi::Out;
 use serde_json::{Value, json};
 
+use crate::outgoing::Out;
+
+/// The kinds of failures that opencode distinguishes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpencodeError {
+    /// The key is missing, wrong or not permitted to use the model.
+    ProviderAuth,
+    /// The conversation exceeds the model's context window.
+    ContextOverflow,
+    /// The run was stopped.
+    Aborted,
+    /// The model's server rejected the request or was unreachable.
+    Api {
+        /// The HTTP status of the response, if there was one.
+        status: Option<u16>,
+        /// The cause is temporary.
+        retryable: bool,
+    },
+    Unknown,
+}
+
 /// Puts opencode's lines into the queue of the writer.
-pub(super) struct OpencodeLines {
+pub struct OpencodeLines {
     queue: Queue<Out>,
-    state: Mutex<State>,
+    /// Derives the kind of a failure from its message.
+    classify: fn(&str) -> OpencodeError,
+    state: Mutex<OpencodeState>,
 }
 
 #[derive(Default)]
-struct State {
+struct OpencodeState {
     session: String,
     /// The id of the answer that is being received.
     message: String,
@@ -37,9 +58,11 @@ struct State {
 }
 
 impl OpencodeLines {
-    pub fn new(queue: Queue<Out>) -> Self {
+    /// Creates a listener that writes to `queue`. `classify` derives the kind of a failure from its message.
+    pub fn new(queue: Queue<Out>, classify: fn(&str) -> OpencodeError) -> Self {
         Self {
             queue,
+            classify,
             state: Mutex::default(),
         }
     }
@@ -49,11 +72,11 @@ impl OpencodeLines {
         self.state().session = format!("ses_{id}");
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, OpencodeState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn say(&self, state: &State, kind: &str, name: &str, body: Value) {
+    fn write(&self, state: &OpencodeState, kind: &str, name: &str, body: Value) {
         let line = json!({
             "type": kind,
             "timestamp": now(),
@@ -66,7 +89,7 @@ impl OpencodeLines {
         self.queue.push(Out::Record(bytes));
     }
 
-    fn part(&self, state: &mut State, kind: &str, part_type: &str, members: Value) {
+    fn part(&self, state: &mut OpencodeState, kind: &str, part_type: &str, members: Value) {
         state.parts += 1;
         let mut part = json!({
             "id": format!("prt_{:08}", state.parts),
@@ -77,10 +100,10 @@ impl OpencodeLines {
         if let (Value::Object(part), Value::Object(members)) = (&mut part, members) {
             part.extend(members);
         }
-        self.say(state, kind, "part", part);
+        self.write(state, kind, "part", part);
     }
 
-    fn answered(&self, state: &mut State, answer: &AssistantMessage) {
+    fn answered(&self, state: &mut OpencodeState, answer: &AssistantMessage) {
         state.failed = match answer.stop_reason {
             StopReason::Error | StopReason::Aborted => {
                 let words = answer.error_message.clone().unwrap_or_default();
@@ -103,7 +126,7 @@ impl OpencodeLines {
         }
     }
 
-    fn tool(&self, state: &mut State, run: &ToolRun, output: &[Block], is_error: bool) {
+    fn tool(&self, state: &mut OpencodeState, run: &ToolRun, output: &[Block], is_error: bool) {
         let began = state
             .tools
             .iter()
@@ -112,16 +135,17 @@ impl OpencodeLines {
         let texts: Vec<&str> = output.iter().filter_map(Block::as_text).collect();
         let text = texts.join("\n");
         let time = json!({"start": start, "end": now()});
-        let state_member = match is_error {
-            false => json!({"status": "completed", "input": run.arguments, "output": text,
-                "metadata": {}, "title": run.name, "time": time}),
-            true => json!({"status": "error", "input": run.arguments, "error": text, "time": time}),
+        let state_member = if is_error {
+            json!({"status": "error", "input": run.arguments, "error": text, "time": time})
+        } else {
+            json!({"status": "completed", "input": run.arguments, "output": text,
+                "metadata": {}, "title": run.name, "time": time})
         };
         let members = json!({"tool": run.name, "callID": &*run.call_id, "state": state_member});
         self.part(state, "tool_use", "tool", members);
     }
 
-    fn finished(&self, state: &mut State, answer: &AssistantMessage) {
+    fn finished(&self, state: &mut OpencodeState, answer: &AssistantMessage) {
         let reason = match answer.stop_reason {
             StopReason::ToolUse => "tool-calls",
             StopReason::Length => "length",
@@ -141,28 +165,35 @@ impl OpencodeLines {
         self.part(state, "step_finish", "step-finish", members);
     }
 
-    fn settled(&self, state: &mut State) {
+    fn settled(&self, state: &mut OpencodeState) {
         let Some((reason, message)) = state.failed.take() else {
             return;
         };
         let kind = match reason {
-            StopReason::Aborted => FailureKind::Aborted,
-            _ => pinion_fleet::classify_text(&message),
+            StopReason::Aborted => OpencodeError::Aborted,
+            _ => (self.classify)(&message),
         };
-        let (name, data) = match kind {
-            FailureKind::ProviderAuth => ("ProviderAuthError", json!({"message": message})),
-            FailureKind::ContextOverflow => ("ContextOverflowError", json!({"message": message})),
-            FailureKind::Aborted => ("MessageAbortedError", json!({"message": message})),
-            FailureKind::Api { status, retryable } => {
-                let mut data = json!({"message": message, "isRetryable": retryable});
+        let mut data = json!({ "message": message });
+        let name = match kind {
+            OpencodeError::ProviderAuth => "ProviderAuthError",
+            OpencodeError::ContextOverflow => "ContextOverflowError",
+            OpencodeError::Aborted => "MessageAbortedError",
+            OpencodeError::Unknown => "UnknownError",
+            OpencodeError::Api { status, retryable } => {
+                data["isRetryable"] = retryable.into();
                 if let Some(status) = status {
                     data["statusCode"] = status.into();
                 }
-                ("APIError", data)
+                "APIError"
             }
-            _ => ("UnknownError", json!({"message": message})),
         };
-        self.say(state, "error", "error", json!({"name": name, "data": data}));
+        self.write(state, "error", "error", json!({"name": name, "data": data}));
+    }
+}
+
+impl std::fmt::Debug for OpencodeLines {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("OpencodeLines")
     }
 }
 

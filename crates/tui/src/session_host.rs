@@ -4,26 +4,24 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use futures_util::future::BoxFuture;
-use pinion_agent::{Command, EngineError, Event, Listener, Reply};
-use pinion_pi::Participant;
+use pinion_agent::{Command, EngineError, Event, Listener, Participant, Reply};
 use pinion_session::SessionInfo;
-use pinion_tui::{Abilities, Feed, Host, Incoming, SessionScope};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
-use crate::cli::Flags;
-use crate::engine::{Basis, session_directory};
+use crate::feed::Feed;
+use crate::host::{Abilities, Host, Incoming, SessionScope};
 
 /// Commands that may wait for the session. Further ones are refused; the user can try again.
-pub(super) const WAITING_ORDERS: usize = 256;
+pub(crate) const WAITING_ORDERS: usize = 256;
 /// Slots among them that are reserved for aborts.
 const ABORT_ORDERS: usize = 16;
 
 /// A command and the reply that must answer it.
-pub(super) type Order = (Command, Reply);
+pub(crate) type Order = (Command, Reply);
 
 /// Forwards commands of the chat to the session, which may still be under construction.
-pub(crate) struct SessionHost {
+pub struct SessionHost {
     orders: mpsc::Sender<Order>,
     inbox: std::sync::Mutex<Option<mpsc::Receiver<Order>>>,
     participants: Arc<OnceLock<Vec<Arc<dyn Participant>>>>,
@@ -35,20 +33,22 @@ pub(crate) struct SessionHost {
 }
 
 impl SessionHost {
-    pub fn new(basis: &Basis, flags: &Flags, feed: Feed) -> Self {
+    /// Creates the host of a chat that reads `feed`. `project` is the directory of this project's sessions, `everywhere`
+    /// the one with the session directories of all projects.
+    pub fn new(project: Option<PathBuf>, everywhere: PathBuf, feed: Feed) -> Self {
         let (orders, inbox) = mpsc::channel(WAITING_ORDERS);
         Self {
             orders,
             inbox: std::sync::Mutex::new(Some(inbox)),
             participants: Arc::default(),
             feed,
-            project: session_directory(&basis.dirs, flags, &basis.settings),
-            everywhere: basis.dirs.agent_dir.join("sessions"),
+            project,
+            everywhere,
         }
     }
 
     /// Returns the queue of commands on the first call, `None` later.
-    pub fn take_inbox(&self) -> Option<mpsc::Receiver<Order>> {
+    pub(crate) fn take_inbox(&self) -> Option<mpsc::Receiver<Order>> {
         let mut inbox = self
             .inbox
             .lock()
@@ -57,16 +57,22 @@ impl SessionHost {
     }
 
     /// Sets the participants that may ask the user questions.
-    pub fn set_participants(&self, participants: Vec<Arc<dyn Participant>>) {
+    pub(crate) fn set_participants(&self, participants: Vec<Arc<dyn Participant>>) {
         // Set once, when the session has been built.
         let _ = self.participants.set(participants);
     }
 
     /// Informs the participants that the user will answer no further question.
-    pub fn hang_up(&self) {
+    pub(crate) fn hang_up(&self) {
         for participant in self.participants.get().into_iter().flatten() {
             participant.hang_up();
         }
+    }
+
+    /// Returns the listeners that the session of this chat needs.
+    pub fn listeners(self: &Arc<Self>) -> Vec<Arc<dyn Listener>> {
+        let watch = EndWatch(Arc::clone(self));
+        vec![Arc::new(self.feed.clone()), Arc::new(watch)]
     }
 
     fn end_if_wanted(&self) {
@@ -122,6 +128,12 @@ impl Host for SessionHost {
     }
 }
 
+impl std::fmt::Debug for SessionHost {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SessionHost")
+    }
+}
+
 /// Queues a command for the session, or refuses it.
 fn put(orders: &mpsc::Sender<Order>, command: Command, reply: Reply) {
     let refuse = |reply: Reply| {
@@ -142,7 +154,7 @@ fn put(orders: &mpsc::Sender<Order>, command: Command, reply: Reply) {
 }
 
 /// Ends the chat when a participant requested it and the run has settled.
-pub(super) struct EndWatch(pub Arc<SessionHost>);
+pub(crate) struct EndWatch(pub Arc<SessionHost>);
 
 impl Listener for EndWatch {
     fn notice(&self, _ordinal: u64, event: &Event) {
@@ -159,10 +171,10 @@ mod tests {
     /// Queues a command. The returned cell holds its answer once there is one.
     fn putting(orders: &mpsc::Sender<Order>, command: Command) -> Arc<OnceLock<String>> {
         let answer = Arc::new(OnceLock::new());
-        let told = Arc::clone(&answer);
+        let cell = Arc::clone(&answer);
         let reply = Reply::new(move |result| {
             let words = result.map_or_else(|error| error.to_string(), |_| "done".to_owned());
-            told.set(words).expect("one answer");
+            cell.set(words).expect("one answer");
         });
         put(orders, command, reply);
         answer

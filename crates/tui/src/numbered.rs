@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
+use crate::text::{one_line, truncate};
 use pinion_session::SessionInfo;
-use pinion_tui::{one_line, truncate};
 
 /// Number of sessions shown, the most recently used first.
 const MOST: usize = 20;
@@ -11,7 +11,7 @@ const MOST: usize = 20;
 const COLUMNS: usize = 70;
 
 /// Asks which session to continue. Returns `None` if the list is empty or the user picks none.
-pub(super) fn pick<'a>(
+pub fn pick_by_number<'a>(
     sessions: &'a [SessionInfo],
     output: &mut impl Write,
     mut line: impl FnMut() -> Option<String>,
@@ -67,7 +67,7 @@ mod tests {
     fn picked(sessions: &[SessionInfo], typed: &[&str]) -> (Option<String>, String) {
         let mut output = Vec::new();
         let mut typed = typed.iter().map(|&line| line.to_owned());
-        let picked = pick(sessions, &mut output, || typed.next()).unwrap();
+        let picked = pick_by_number(sessions, &mut output, || typed.next()).unwrap();
         let printed = String::from_utf8(output).unwrap();
         (picked.map(|session| session.id.clone()), printed)
     }

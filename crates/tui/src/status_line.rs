@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use pinion_agent::{Event, Listener};
 use pinion_message::Model;
-use pinion_text::harmless;
+use pinion_text::one_line;
 
 /// Moves to the start of the line and erases it.
 const ERASE: &str = "\r\x1b[2K";
@@ -18,7 +18,7 @@ const WIDTH: usize = 60;
 const ERASE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Shows the progress of a run on standard error. Another thread writes, because a terminal may be stopped with Ctrl-S.
-pub(super) struct StatusLine {
+pub struct StatusLine {
     lines: Mutex<Option<SyncSender<String>>>,
     model: Mutex<String>,
     writer: Mutex<Option<JoinHandle<()>>>,
@@ -68,6 +68,12 @@ impl StatusLine {
     }
 }
 
+impl std::fmt::Debug for StatusLine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("StatusLine")
+    }
+}
+
 impl Listener for StatusLine {
     fn notice(&self, _ordinal: u64, event: &Event) {
         match event {
@@ -87,11 +93,7 @@ impl Listener for StatusLine {
 fn show(lines: &Receiver<String>, terminal: &mut impl Write) {
     let mut shown = false;
     for line in lines {
-        let line: String = harmless(&line)
-            .replace(['\n', '\t'], " ")
-            .chars()
-            .take(WIDTH)
-            .collect();
+        let line: String = one_line(&line).chars().take(WIDTH).collect();
         let _ = write!(terminal, "{ERASE}{line}").and_then(|()| terminal.flush());
         shown = true;
     }
