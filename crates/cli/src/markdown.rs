@@ -22,8 +22,21 @@ pub fn flags(command: &Command) -> String {
     text
 }
 
+/// Returns the page about all commands of these programs.
+pub fn page(roots: &[&'static Command]) -> String {
+    let mut text = "# Command line\n\nThe commands and flags of every name of the program. \
+        `pinion COMMAND --help` prints the same for one command.\n\
+        `PINION_WRITE_DOCS=1 cargo nextest run -p pinion-cli --test pages` writes this page from the tables in \
+        `crates/cli`.\n"
+        .to_owned();
+    for root in roots {
+        text.push_str(&reference(&Place::root(root)));
+    }
+    text
+}
+
 /// Returns a section per command below `root`: usage, one line about it, flags.
-pub fn reference(root: &Place) -> String {
+fn reference(root: &Place) -> String {
     let mut text = String::new();
     for place in root.all() {
         let command = place.command;

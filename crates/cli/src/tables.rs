@@ -9,6 +9,7 @@ pub mod packages;
 pub mod pinix;
 pub mod prompts;
 pub mod root;
+pub mod run_command;
 
 use crate::table::{Command, Flag, Kind, Section};
 

@@ -1,7 +1,8 @@
 //! Options that every command has.
 
 use crate::field::{FieldType, variable};
-pub use crate::options::BUILT_INS;
+pub use crate::options::{BUILT_INS, YIELDING_BUILT_INS};
+pub use pinion_cli::tables::run_command::Group;
 
 /// An option of the program itself.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,102 +25,7 @@ pub struct BuiltIn {
     pub claims_stdin: bool,
 }
 
-/// The sections of a help page. The names are those of the original.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Group {
-    /// Execution and output of the command.
-    Helpers,
-    /// Options that only pinion has.
-    Pinion,
-    /// The model and its answers.
-    AiChat,
-    /// Connections.
-    AiClient,
-    /// Servers with OpenAI's protocols.
-    OpenAi,
-    /// Anthropic's servers.
-    Claude,
-    /// Google's servers.
-    Gemini,
-    /// Settings that override those of `ai-chat`.
-    Inference,
-    /// Embeddings; accepted and ignored by chats.
-    Embeddings,
-    /// Reranking of results; accepted and ignored by chats.
-    Rerank,
-    /// The choice of a profile.
-    Profile,
-    /// Information about a command instead of running it.
-    Command,
-    /// Creation of command files; in repositories only.
-    Create,
-    /// Logging and help.
-    Root,
-}
-
-impl Group {
-    /// Returns the name on help pages.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Helpers => "geppetto-helpers",
-            Self::Pinion => "pinion",
-            Self::AiChat => "ai-chat",
-            Self::AiClient => "ai-client",
-            Self::OpenAi => "openai-chat",
-            Self::Claude => "claude-chat",
-            Self::Gemini => "gemini-chat",
-            Self::Inference => "ai-inference",
-            Self::Embeddings => "embeddings",
-            Self::Rerank => "rerank",
-            Self::Profile => "profile-settings",
-            Self::Command => "command-settings",
-            Self::Create => "create-command-settings",
-            Self::Root => "global",
-        }
-    }
-
-    /// Reports whether `--help` shows the section; `--long-help` shows all.
-    pub fn is_common(self) -> bool {
-        matches!(self, Self::Helpers | Self::Pinion)
-    }
-}
-
 impl BuiltIn {
-    pub(crate) const fn new(
-        group: Group,
-        name: &'static str,
-        kind: FieldType,
-        default: Option<&'static str>,
-        help: &'static str,
-    ) -> Self {
-        Self {
-            name,
-            short: None,
-            kind,
-            choices: &[],
-            default,
-            group,
-            help,
-            claims_stdin: false,
-        }
-    }
-
-    pub(crate) const fn of(mut self, choices: &'static [&'static str]) -> Self {
-        self.choices = choices;
-        self
-    }
-
-    pub(crate) const fn short(mut self, letter: char) -> Self {
-        self.short = Some(letter);
-        self
-    }
-
-    pub(crate) const fn claiming_stdin(mut self) -> Self {
-        self.claims_stdin = true;
-        self
-    }
-
     /// Returns the environment variable that sets the option.
     pub fn variable(&self) -> String {
         variable(self.name)

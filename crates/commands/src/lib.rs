@@ -34,7 +34,7 @@ mod yaml_position;
 
 pub use alias::Alias;
 pub use arguments::leading_options;
-pub use built_in::{BUILT_INS, BuiltIn, Group};
+pub use built_in::{BUILT_INS, BuiltIn, Group, YIELDING_BUILT_INS};
 pub use command::{Command, Origin, Warning};
 pub use command_line::CommandLine;
 pub use dates::parse_date;

@@ -3,47 +3,24 @@
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
-use pinion_commands::{BUILT_INS, BuiltIn, BuiltInValues, Command, FieldType, Group};
+use pinion_commands::{BUILT_INS, BuiltIn, BuiltInValues, Command, YIELDING_BUILT_INS};
 use pinion_history::StoreChoice;
 use pinion_jsonl::Coalesce;
 use pinion_pinocchio::{Metadata, PatchMode, TextFormat};
 
 use crate::RunError;
 
-/// Options of this program for which a command's own field of the same name takes precedence.
-const YIELDING: [BuiltIn; 2] = [
-    BuiltIn {
-        name: "model",
-        short: None,
-        kind: FieldType::String,
-        choices: &[],
-        default: None,
-        group: Group::Pinion,
-        help: "The model, as in `pinion --model`; overrides --ai-engine and profiles",
-        claims_stdin: false,
-    },
-    BuiltIn {
-        name: "plain",
-        short: None,
-        kind: FieldType::Bool,
-        choices: &[],
-        default: Some("false"),
-        group: Group::Pinion,
-        help: "Chat in lines instead of on a screen",
-        claims_stdin: false,
-    },
-];
-
 /// Returns the options that this command has in addition to its own.
 pub fn built_ins(command: &Command) -> Vec<BuiltIn> {
     let is_own = |option: &BuiltIn| command.fields().any(|field| field.option() == option.name);
-    let yielding = YIELDING.into_iter().filter(|option| !is_own(option));
+    let yielding = YIELDING_BUILT_INS.iter().copied();
+    let yielding = yielding.filter(|option| !is_own(option));
     BUILT_INS.iter().copied().chain(yielding).collect()
 }
 
 /// Returns the options that may precede the words of a command.
 pub fn leading() -> Vec<BuiltIn> {
-    BUILT_INS.iter().copied().chain(YIELDING).collect()
+    [BUILT_INS, YIELDING_BUILT_INS].concat()
 }
 
 /// The part of a command that is run or shown.

@@ -1,8 +1,8 @@
 //! The tables of the commands that run prompts: `run-command`, `commands` and `run`.
 //!
-//! The flags of `run-command` depend on the command file; `run-command FILE --help` prints them.
+//! A command file adds options of its own to those of `run-command`; `run-command FILE --help` prints them.
 
-use super::root;
+use super::{root, run_command};
 use crate::table::{Argument, Command, Flag, Kind, Section};
 
 pub static RUN_COMMAND: Command = Command {
@@ -13,26 +13,9 @@ pub static RUN_COMMAND: Command = Command {
     ],
     arguments: &[Argument::one("FILE.yaml", Kind::File)],
     raw_after: Some(1),
-    notes: "Output:\n  \
-            --output text|json|yaml    for people and scripts\n  \
-            --rpc, --output jsonl      a JSON frame per line, from hello to done\n  \
-            --stdin-rpc                the same, for requests on standard input: submit, cancel, snapshot, shutdown\n  \
-            --chat                     a conversation on the terminal, which the prompt begins\n  \
-            --non-interactive          on a terminal, do not ask after the answer if the chat continues\n  \
-            --patch-mode snapshot|append\n                             \
-            a patch repeats the text so far (the default) or adds to it\n  \
-            --debug-events-jsonl FILE  frames in a file, beside the output\n  \
-            --print-prompt             the rendered prompt, without a request to a model\n\n\
-            Storage:\n  \
-            --session-id ID            the name of the conversation\n  \
-            --turns-db FILE            the messages to and from the model; --resume continues from it\n  \
-            --timeline-db FILE         the entities that a client has seen\n  \
-            --turns-dsn, --timeline-dsn DSN\n                             \
-            the same in PostgreSQL: postgres://user@host/database\n\n\
-            Model:\n  \
-            --model NAME               a model, as in `pinion --model`; offline/demo is built in and needs no key\n  \
-            --profile NAME             a profile; without either, a model that has a key\n  \
-            --tools read,bash          tools the model may call",
+    flags: &run_command::SECTIONS,
+    notes: "--output jsonl and --rpc print a JSON frame per line, from hello to done; --stdin-rpc reads requests: submit,\n\
+            cancel, snapshot, shutdown. --model offline/demo is built in and needs no key.",
     examples: &[
         "pinion run-command greet.yaml --name Ada",
         "pinion run-command greet.yaml --rpc | jq -r 'select(.uiEvent.name==\"ChatTextSegmentFinished\").uiEvent.payload.content'",
