@@ -116,8 +116,8 @@ fn mistyped_commands_are_refused_with_the_nearest_one() {
     assert!(help.out.contains("pinion fleet resume"), "{}", help.out);
 }
 
-/// Commands whose arguments belong to command files or to pi's grammar: a wrong one is refused there.
-const OTHER_GRAMMAR: [&str; 4] = ["run-command", "commands run", "commands help", "run"];
+/// Commands whose arguments belong to command files: a wrong one is refused there.
+const OTHER_GRAMMAR: [&str; 3] = ["run-command", "commands run", "commands help"];
 
 #[test]
 fn every_command_and_flag_is_documented_and_unknown_ones_are_refused() {
@@ -137,6 +137,11 @@ fn every_command_and_flag_is_documented_and_unknown_ones_are_refused() {
         if OTHER_GRAMMAR.contains(&name) {
             continue;
         }
+        let words = match name {
+            "run" => vec!["run", "--format", "json"],
+            _ => words,
+        };
+        let with = |more: &[&'static str]| [&words[..], more].concat();
         refused(&sandbox, &with(&["--bogus"]), "--bogus");
         for flag in place.command.all_flags() {
             let slip = format!("{}x", flag.name);
@@ -158,6 +163,20 @@ fn every_command_and_flag_is_documented_and_unknown_ones_are_refused() {
         }
     }
     assert!(!sandbox.agent().join("trust.json").exists());
+}
+
+#[test]
+fn an_unknown_option_of_a_command_file_is_refused() {
+    let sandbox = offline_sandbox(&json!({}));
+    sandbox.add_files(&json!({"greet.yaml": "name: greet\nshort: Greets\nprompt: Hello\n"}));
+    for name in ["pinion", "pinocchio"] {
+        let program = Program::linked(env!("CARGO_BIN_EXE_pinion"), name);
+        for (option, said) in [("--bogus", "--bogus"), ("--print-promt", "--print-prompt")] {
+            let ran = run_as(&program, &sandbox, &["run-command", "greet.yaml", option]);
+            assert_eq!(ran.code, Exit::Code(1), "{name} {option}: {}", ran.err);
+            assert!(ran.err.contains(said), "{name} {option}: {}", ran.err);
+        }
+    }
 }
 
 #[test]
