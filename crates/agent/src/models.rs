@@ -97,7 +97,7 @@ impl Core {
         });
         let change = self.change_level(level);
         let newest = change.as_ref().and_then(|change| change.entry.clone());
-        self.save(newest.or(chosen), &self.stop).await;
+        self.save_for_command(newest.or(chosen)).await;
         self.preferences.remember(vec![
             ("defaultProvider", Some(json!(model.provider))),
             ("defaultModel", Some(json!(model.id))),
@@ -110,7 +110,7 @@ impl Core {
     pub async fn set_thinking_level(&self, level: ThinkingLevel) {
         let change = self.change_level(level);
         let entry = change.as_ref().and_then(|change| change.entry.clone());
-        self.save(entry, &self.stop).await;
+        self.save_for_command(entry).await;
         self.announce_level(change);
     }
 

@@ -229,8 +229,8 @@ impl Core {
             return Err(EngineError::EmptyName);
         }
         let name = self.mask.text(name).into_owned();
-        self.log(NewEntry::SessionInfo { name: name.clone() }, &self.stop)
-            .await;
+        let entry = self.push(NewEntry::SessionInfo { name: name.clone() });
+        self.save_for_command(entry).await;
         self.emit(Event::SessionInfoChanged(Some(name)));
         Ok(Answer::Done)
     }
@@ -242,11 +242,11 @@ impl Core {
         label: Option<String>,
     ) -> Result<Answer, EngineError> {
         self.entry_exists(&entry_id)?;
-        let entry = NewEntry::Label {
+        let entry = self.push(NewEntry::Label {
             target_id: entry_id,
             label,
-        };
-        self.log(entry, &self.stop).await;
+        });
+        self.save_for_command(entry).await;
         Ok(Answer::Done)
     }
 

@@ -34,6 +34,35 @@ pub(crate) struct SlowSaves {
     abandoned: Option<SaveNumber>,
     /// Wakes the task that waits to receive commands.
     commands: Option<Waker>,
+    /// The number of commands that wait for a save.
+    waiting_commands: usize,
+}
+
+impl SlowSaves {
+    /// Reports whether further commands wait while the save `running` is in progress.
+    fn hold_commands(&self, running: Option<SaveNumber>) -> bool {
+        match running {
+            Some(running) => self.released != Some(running),
+            // A command that waited for the last save has not continued yet.
+            None => self.waiting_commands > 0,
+        }
+    }
+}
+
+/// A command that waits for a save, until it is dropped.
+struct WaitingCommand<'a>(&'a Core);
+
+impl<'a> WaitingCommand<'a> {
+    fn new(core: &'a Core) -> Self {
+        core.state().slow_saves.waiting_commands += 1;
+        Self(core)
+    }
+}
+
+impl Drop for WaitingCommand<'_> {
+    fn drop(&mut self) {
+        self.0.state().slow_saves.waiting_commands -= 1;
+    }
 }
 
 /// Releases the commands when the wait for a save is dropped.
@@ -66,6 +95,13 @@ impl Core {
         {
             self.report_unsaved(&error);
         }
+    }
+
+    /// Like [`Core::save`] for a command. The run waits too, so that commands sent together are answered before the events
+    /// of a run that one of them started.
+    pub async fn save_for_command(&self, id: Option<EntryId>) {
+        let _waiting = WaitingCommand::new(self);
+        self.save(id, &self.stop).await;
     }
 
     fn report_unsaved(&self, error: &SessionError) {
@@ -205,11 +241,18 @@ impl Core {
     pub fn holds_commands(&self, waker: &Waker) -> bool {
         let mut state = self.state();
         let running = state.store.running_save();
-        let held = running.is_some() && running != state.slow_saves.released;
+        let held = state.slow_saves.hold_commands(running);
         if held {
             state.slow_saves.commands = Some(waker.clone());
         }
         held
+    }
+
+    /// Reports whether the run waits because a command waits for a save.
+    pub fn holds_run(&self) -> bool {
+        let state = self.state();
+        let slow = &state.slow_saves;
+        slow.waiting_commands > 0 && slow.hold_commands(state.store.running_save())
     }
 
     /// [`Core::log`] for a thread that may block.

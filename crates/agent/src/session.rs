@@ -177,7 +177,7 @@ impl Actor {
                     Some((command, reply)) => self.handle(command, reply),
                     None => open = false,
                 },
-                () = working(&mut self.work), if self.work.is_some() => self.finish_work(),
+                () = working(&self.core, &mut self.work), if self.work.is_some() => self.finish_work(),
                 admitted = deciding(&mut self.hook_decision), if self.hook_decision.is_some() => {
                     self.admit(admitted);
                 }
@@ -523,11 +523,13 @@ async fn sleep_until(moment: Option<Instant>) {
 }
 
 /// Polls the current work; without any it never returns.
-async fn working(work: &mut Option<Work>) {
-    match work {
-        Some(work) => (&mut work.job).await,
-        None => std::future::pending().await,
-    }
+async fn working(core: &Core, work: &mut Option<Work>) {
+    std::future::poll_fn(|context| match work {
+        // The command that waits for the save wakes this task.
+        Some(work) if !core.holds_run() => work.job.as_mut().poll(context),
+        _ => Poll::Pending,
+    })
+    .await;
 }
 
 /// Polls the hooks' pending decision; without one it never returns.
