@@ -52,10 +52,7 @@ const NOT_IN_PROSE: [&str; 18] = [
     "ours",
 ];
 
-/// Parts of the project whose wording is not finished: only their doc comments are counted.
-const UNFINISHED: &[&str] = &["crates/pinion/"];
-
-/// Checks the whole project, or only the parts whose paths start with one of `parts`, finished or not.
+/// Checks the whole project, or only the parts whose paths start with one of `parts`.
 pub fn run(parts: &[&str]) -> Outcome {
     let root = shell::root();
     let mut report = Report::default();
@@ -65,14 +62,13 @@ pub fn run(parts: &[&str]) -> Outcome {
             .unwrap_or(&path)
             .display()
             .to_string();
-        let wanted = |list: &[&str]| list.iter().any(|part| name.starts_with(part));
-        if !parts.is_empty() && !wanted(parts) {
+        let wanted = parts.iter().any(|part| name.starts_with(part));
+        if !parts.is_empty() && !wanted {
             continue;
         }
         let text =
             fs::read_to_string(&path).map_err(|error| format!("cannot read {name}: {error}"))?;
-        let phrases = !parts.is_empty() || !wanted(UNFINISHED);
-        report.add(&name, &text, phrases);
+        report.add(&name, &text);
     }
     if parts.is_empty() {
         report.faults.extend(pages::faults(&root));
@@ -122,7 +118,7 @@ struct Report {
 }
 
 impl Report {
-    fn add(&mut self, name: &str, text: &str, phrases: bool) {
+    fn add(&mut self, name: &str, text: &str) {
         let rust = name.ends_with(".rs");
         if rust {
             // The tests of that file quote pauses.
@@ -137,7 +133,7 @@ impl Report {
             }
         }
         // The list of phrases is in this file.
-        if !phrases || is_test(name) || name == "xtask/src/style.rs" {
+        if is_test(name) || name == "xtask/src/style.rs" {
             return;
         }
         for (index, line) in text.lines().enumerate() {
@@ -302,9 +298,9 @@ mod tests {
     fn a_boolean_match_and_a_phrase_are_faults_outside_tests() {
         let mut report = Report::default();
         let text = "match a {\n    true => 1,\n}\n// nobody\n";
-        report.add("crates/a/src/b.rs", text, true);
+        report.add("crates/a/src/b.rs", text);
         assert_eq!(report.faults.len(), 2, "{:?}", report.faults);
-        report.add("crates/a/tests/b.rs", text, true);
+        report.add("crates/a/tests/b.rs", text);
         assert_eq!(report.faults.len(), 2);
     }
 }

@@ -178,9 +178,12 @@ fn load_failed(failure: &LoadFailure) -> Failure {
     let lines: Vec<String> = failure
         .to_string()
         .lines()
-        .map(|line| match line.starts_with("Failed to load") {
-            true => format!("Error: {line}"),
-            false => line.to_owned(),
+        .map(|line| {
+            if line.starts_with("Failed to load") {
+                format!("Error: {line}")
+            } else {
+                line.to_owned()
+            }
         })
         .collect();
     Failure::failed(lines.join("\n"))

@@ -29,9 +29,10 @@ pub(super) async fn keep(
     begun: Instant,
     stop: &Stop,
 ) -> Result<(), Failure> {
-    let wanted = match plan.uses_input() {
-        true => Wanted::Yes,
-        false => Wanted::IfPresent,
+    let wanted = if plan.uses_input() {
+        Wanted::Yes
+    } else {
+        Wanted::IfPresent
     };
     let path = directory.input();
     // Only a complete input gets the final name, so that no run continues with half of it.
@@ -67,12 +68,12 @@ pub(super) async fn keep(
 
 /// Fails for a run whose input never arrived in full, because it cannot continue.
 pub(super) fn check(directory: &RunDir, plan: &Plan) -> Result<(), crate::failure::Failure> {
-    match plan.uses_input() && !directory.input().exists() {
-        true => Err(crate::failure::Failure::failed(
-            "Error: the input of this run never came in full; start it anew with `pinion fleet run`.",
-        )),
-        false => Ok(()),
+    if plan.uses_input() && !directory.input().exists() {
+        return Err(crate::failure::Failure::failed(
+            "Error: the input of this run is incomplete. Start a new run with `pinion fleet run`.",
+        ));
     }
+    Ok(())
 }
 
 /// Copies standard input to the file; a terminal provides no input.

@@ -25,12 +25,12 @@ pub(crate) fn given_or_asked(
         None => asked(what, answer)?,
     };
     let answered = answered.trim_matches(['\r', '\n']);
-    match answered.is_empty() {
-        true => Err(Failure::failed(format!(
+    if answered.is_empty() {
+        return Err(Failure::failed(format!(
             "Error: the {what} is missing. Give it with {flag}, or on standard input."
-        ))),
-        false => Ok(answered.to_owned()),
+        )));
     }
+    Ok(answered.to_owned())
 }
 
 /// Reads a line of standard input, after a question if that is a terminal.
