@@ -65,6 +65,7 @@ impl Bash {
             interval: self.settings.update_interval,
             last_sent: None,
             unsent: false,
+            withheld: false,
         });
         let locked = || progress.lock().unwrap_or_else(PoisonError::into_inner);
         let mut ticks =
@@ -87,7 +88,11 @@ impl Bash {
             output.log_file().clone()
         };
         log.finish(outcome == ShellOutcome::Aborted).await;
-        result(&locked().output, outcome, arguments.get("timeout"))
+        let mut progress = locked();
+        if progress.withheld {
+            progress.send();
+        }
+        result(&progress.output, outcome, arguments.get("timeout"))
     }
 }
 
@@ -112,6 +117,8 @@ struct Progress<'a> {
     interval: Duration,
     last_sent: Option<Instant>,
     unsent: bool,
+    /// An update that was due waits for the log that it names.
+    withheld: bool,
 }
 
 impl Progress<'_> {
@@ -125,12 +132,19 @@ impl Progress<'_> {
         let due = self
             .last_sent
             .is_none_or(|sent| sent.elapsed() >= self.interval);
-        // The update names the log, which exists in a moment.
-        let opening = self.output.log_file().is_opening();
-        if !self.unsent || !due || self.output.is_empty() || opening {
+        if !self.unsent || !due || self.output.is_empty() {
             return;
         }
+        // The update names the log, which exists in a moment.
+        self.withheld = self.output.log_file().is_opening();
+        if !self.withheld {
+            self.send();
+        }
+    }
+
+    fn send(&mut self) {
         self.unsent = false;
+        self.withheld = false;
         self.last_sent = Some(Instant::now());
         let tail = self.output.tail();
         let details = Value::Object(details(&self.output, &tail));
