@@ -15,7 +15,7 @@ mod thinking;
 mod usage;
 
 pub use image::image_type;
-pub use mask::{Mask, MaskStream};
+pub use mask::{Mask, MaskStream, is_secret_variable, mask_headers};
 pub use message::{
     AssistantMessage, BashExecutionMessage, Block, BranchSummaryMessage, CompactionSummaryMessage,
     Content, CustomMessage, Message, StopReason, TextBlock, ThinkingBlock, ToolCall,

@@ -1,11 +1,16 @@
 //! Masking of known keys in everything that is written or sent.
 
+mod headers;
+mod variables;
+
 use std::borrow::Cow;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 use secrecy::ExposeSecret;
 use serde_json::Value;
 
+pub use self::headers::mask_headers;
+pub use self::variables::is_secret_variable;
 use crate::{Block, Content, Secret};
 
 /// The replacement of a key.
@@ -14,15 +19,28 @@ const MASKED: &str = "***";
 /// damage ordinary text.
 const MIN_KEY_LENGTH: usize = 8;
 
-/// The keys known to this process. Clones share one list.
+/// The keys of all masks of this process.
+static OF_PROCESS: LazyLock<Mask> = LazyLock::new(Mask::default);
+
+/// A list of keys to mask. Clones share one list.
 #[derive(Debug, Clone, Default)]
 pub struct Mask {
     secrets: Arc<RwLock<Vec<Secret>>>,
 }
 
 impl Mask {
-    /// Adds a key. Values of fewer than 8 bytes are ignored.
+    /// Returns the mask of every key that any mask of this process has learned, for output that belongs to no session.
+    pub fn of_process() -> Self {
+        OF_PROCESS.clone()
+    }
+
+    /// Adds a key, also to the mask of the process. Values of fewer than 8 bytes are ignored.
     pub fn learn(&self, secret: &Secret) {
+        self.add(secret);
+        OF_PROCESS.add(secret);
+    }
+
+    fn add(&self, secret: &Secret) {
         let value = secret.expose_secret();
         if value.len() < MIN_KEY_LENGTH {
             return;
@@ -188,6 +206,15 @@ mod tests {
     fn keys_are_masked_and_words_are_not() {
         assert_eq!(mask().text("a sk-secret-key b short"), "a *** b short");
         assert!(matches!(mask().text("nothing here"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn the_mask_of_the_process_has_the_keys_of_all_masks() {
+        Mask::default().learn(&Secret::from("sk-of-one-mask".to_owned()));
+        Mask::default().learn(&Secret::from("sk-of-another-mask".to_owned()));
+        let masked = Mask::of_process();
+        assert_eq!(masked.text("sk-of-one-mask sk-of-another-mask"), "*** ***");
+        assert_eq!(Mask::default().text("sk-of-one-mask"), "sk-of-one-mask");
     }
 
     #[test]
