@@ -11,11 +11,13 @@ use pinion_message::{AssistantMessage, Block, Message, ToolCall, ToolResultMessa
 use pinion_tools::{Execution, Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument, debug, info};
 
 use crate::config::{Steering, ToolOrder};
 use crate::core::Core;
 use crate::hooks::{Moment, ToolCallResult, ToolGate};
 use crate::progress::Progress;
+use crate::spans;
 use crate::{Delivery, Event, ToolRun};
 
 /// Time for a tool to end after an abort; then its future is dropped.
@@ -84,7 +86,10 @@ impl Core {
             let run = self.begin_call(call);
             let finished = if done.steering.is_empty() {
                 match self.ready_call(call, &run, cancel).await {
-                    Ok(ready) => self.run_call(ready, run, cancel).await,
+                    Ok(ready) => {
+                        let span = spans::tool(&run.call_id);
+                        self.run_call(ready, run, cancel).instrument(span).await
+                    }
                     Err(refused) => self.end_call(run, refused, None),
                 }
             } else {
@@ -115,7 +120,9 @@ impl Core {
             finished.push(None);
             match self.ready_call(call, &run, cancel).await {
                 Ok(ready) => {
-                    running.push(async move { (at, self.run_call(ready, run, cancel).await) })
+                    let span = spans::tool(&run.call_id);
+                    let call = async move { (at, self.run_call(ready, run, cancel).await) };
+                    running.push(call.instrument(span));
                 }
                 Err(refused) => finished[at] = Some(self.end_call(run, refused, None)),
             }
@@ -212,6 +219,7 @@ impl Core {
         cancel: &CancellationToken,
     ) -> FinishedCall {
         let ReadyCall { tool, arguments } = ready;
+        debug!("tool call started");
         let started = Instant::now();
         let progress = Arc::new(Progress::default());
         let for_hooks = self.hook(Moment::ToolResult).map(|_| arguments.clone());
@@ -246,6 +254,12 @@ impl Core {
         duration: Option<Duration>,
     ) -> FinishedCall {
         let is_error = result.is_error;
+        info!(
+            tool = run.name.as_str(),
+            outcome = if is_error { "failed" } else { "done" },
+            duration_ms = duration.unwrap_or_default().as_millis() as u64,
+            "tool call ended"
+        );
         let output = self.masked(result.output);
         self.emit(Event::ToolEnd {
             run: Arc::clone(&run),

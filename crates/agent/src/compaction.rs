@@ -13,6 +13,7 @@ use pinion_message::{Message, StopReason, Usage};
 use pinion_session::{Entry, NewEntry};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
+use tracing::debug;
 
 use self::cut::CutPlan;
 use self::summariser::{Summariser, SummaryPart};
@@ -110,6 +111,22 @@ impl Core {
 
     /// Replaces the older part of the conversation by a summary.
     pub async fn compact(
+        &self,
+        reason: CompactionReason,
+        instructions: Option<&str>,
+        cancel: &CancellationToken,
+    ) -> Result<CompactionResult, CompactionFailure> {
+        debug!(?reason, "compaction started");
+        let result = self.replace_older_part(reason, instructions, cancel).await;
+        let tokens_before = result.as_ref().map_or(0, |result| result.tokens_before);
+        debug!(
+            succeeded = result.is_ok(),
+            tokens_before, "compaction ended"
+        );
+        result
+    }
+
+    async fn replace_older_part(
         &self,
         reason: CompactionReason,
         instructions: Option<&str>,

@@ -9,12 +9,14 @@ use pinion_session::{EntryId, NewEntry, SaveListener};
 use pinion_tools::ToolSettings;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
+use tracing::{Span, debug};
 
 use crate::config::{EngineSettings, Expander, Models, Preferences, SystemPrompt};
 use crate::emitter::{Emitter, HookQueueReceiver};
 use crate::error::QUEUE_LIMIT;
 use crate::gate::Gate;
 use crate::hooks::{Hooks, Moment};
+use crate::spans;
 use crate::state::{Phase, SessionState};
 use crate::toolbox::Toolbox;
 use crate::{Delivery, EngineError, Event};
@@ -40,6 +42,8 @@ pub(crate) struct Core {
     pub save_ended: Arc<Notify>,
     /// Notifies `save_ended`.
     pub save_listener: SaveListener,
+    /// The span of the session in the diagnostic log.
+    pub span: Span,
 }
 
 impl Core {
@@ -48,6 +52,7 @@ impl Core {
         stop: CancellationToken,
     ) -> (Self, Option<HookQueueReceiver>) {
         let context = config.store.context();
+        let span = spans::session(config.store.id());
         let state = SessionState {
             store: config.store,
             session_directory: config.session_directory,
@@ -91,6 +96,7 @@ impl Core {
             expander: config.expander,
             save_ended,
             save_listener: Arc::new(move || ended.notify_waiters()),
+            span,
         };
         (core, hook_queue)
     }
@@ -134,6 +140,7 @@ impl Core {
     ) -> Option<T> {
         let hooks = self.hook(moment)?;
         self.emitter.drained(cancel).await;
+        debug!(?moment, "asking the hooks");
         tokio::select! {
             biased;
             () = cancel.cancelled() => None,

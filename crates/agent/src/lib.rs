@@ -28,6 +28,7 @@ mod replacement;
 mod run;
 mod save;
 mod session;
+mod spans;
 mod state;
 mod toolbox;
 mod tree;

@@ -2,11 +2,12 @@
 //! messages, until the session is idle.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pinion_llm::{is_overflow, is_retryable};
 use pinion_message::{AssistantMessage, Message, Model, StopReason};
 use tokio_util::sync::CancellationToken;
+use tracing::{debug, error, info};
 
 use crate::core::Core;
 use crate::estimate::context_tokens;
@@ -51,10 +52,14 @@ impl Core {
         }
         let mut prompts = prompts;
         let mut aborted = false;
+        let mut failed = false;
+        let begun = Instant::now();
+        info!("run started");
         while let Some(model) = self.current_model() {
             let run = Run::new(self, Arc::clone(&model), cancel.clone());
             let end = run.execute(std::mem::take(&mut prompts)).await;
-            aborted = was_aborted(&end);
+            aborted = ended_with(&end, StopReason::Aborted);
+            failed = ended_with(&end, StopReason::Error);
             let next = self.next_step(&end, &model);
             self.end_run(end, &next);
             match self.follow(next, &cancel).await {
@@ -79,6 +84,13 @@ impl Core {
         self.set_phase(Phase::Idle);
         self.state().run_prompt = None;
         self.emit(Event::Settled { aborted });
+        let outcome = match (aborted, failed) {
+            (true, _) => "aborted",
+            (false, true) => "failed",
+            (false, false) => "done",
+        };
+        let duration_ms = begun.elapsed().as_millis() as u64;
+        info!(outcome, duration_ms, "run ended");
     }
 
     /// Emits the notices of the session file since the last call.
@@ -89,6 +101,7 @@ impl Core {
 
     /// Emits the end of a run whose code panicked or was dropped, so that no client waits for it.
     pub fn close_broken_run(&self, error: &str) {
+        error!(reason = error, "run broken");
         let was_running = self.state().is_streaming();
         self.set_phase(Phase::Idle);
         self.emit(Event::Fault {
@@ -263,6 +276,11 @@ impl Core {
             state.phase = Phase::RetryWait(wait.clone());
         }
         let max_attempts = self.settings.max_retries;
+        debug!(
+            attempt,
+            delay_ms = delay.as_millis() as u64,
+            "waiting before a retry"
+        );
         self.emit(Event::RetryStart {
             attempt,
             max_attempts,
@@ -288,11 +306,11 @@ impl Core {
     }
 }
 
-fn was_aborted(end: &RunEnd) -> bool {
+fn ended_with(end: &RunEnd, reason: StopReason) -> bool {
     end.last
         .as_deref()
         .and_then(Message::as_assistant)
-        .is_some_and(|answer| answer.stop_reason == StopReason::Aborted)
+        .is_some_and(|answer| answer.stop_reason == reason)
 }
 
 /// The need for a compaction.

@@ -299,6 +299,8 @@ impl Core {
     async fn change_store(&self, store: Store) {
         let before = {
             let mut state = self.state();
+            self.span.record("id", store.id());
+            tracing::info!("session replaced");
             let before = std::mem::replace(&mut state.store, store);
             state.rebuild_messages();
             state.retry_attempt = 0;

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::convert::{Images, for_model};
 use crate::core::Core;
 use crate::hooks::{Hooks, Moment};
+use crate::spans;
 use crate::state::Phase;
 use crate::{Delivery, Event};
 
@@ -261,9 +262,9 @@ impl<'a> Run<'a> {
     /// Requests an answer from the model and emits it while it streams.
     async fn ask(&mut self, context: Option<Vec<Arc<Message>>>) -> Arc<Message> {
         let mut started = false;
-        let answer = AssertUnwindSafe(self.stream_answer(context, &mut started))
-            .catch_unwind()
-            .await;
+        let answer = AssertUnwindSafe(self.stream_answer(context, &mut started)).catch_unwind();
+        let answer =
+            spans::request(&self.model, "answer", answer, |answer| answer.as_ref().ok()).await;
         let answer = answer.unwrap_or_else(|_| {
             self.failure("The provider's code failed unexpectedly (internal error).")
         });

@@ -23,6 +23,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument, info};
 
 use self::admission::{HookDecision, HookedCommand, RunInput};
 use crate::bash::UserCommand;
@@ -96,10 +97,12 @@ impl Session {
             hold_until: None,
         };
         let over = over.drop_guard();
-        let task = tokio::spawn(async move {
+        let span = actor.core.span.clone();
+        let living = async move {
             actor.run(commands).await;
             drop(over);
-        });
+        };
+        let task = tokio::spawn(living.instrument(span));
         (Handle { inbox, stop }, task)
     }
 }
@@ -158,6 +161,10 @@ enum WaitingWork {
 
 impl Actor {
     async fn run(mut self, mut commands: mpsc::Receiver<(Command, Reply)>) {
+        info!(
+            messages = self.core.state().messages.len(),
+            "session opened"
+        );
         let mut open = true;
         let overdue = self.overdue();
         tokio::pin!(overdue);
@@ -193,6 +200,7 @@ impl Actor {
         let never = CancellationToken::new();
         let closing = run_blocking(&never, move || store.flush_and_sync());
         let _ = tokio::time::timeout(FLUSH_TIMEOUT, closing).await;
+        info!("session closed");
     }
 
     /// Returns when a stopped session has had its grace period.

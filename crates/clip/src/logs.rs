@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Notify;
+use tracing::{debug, error, info, warn};
 
 use file::{LogFile, parse, read_back};
 
@@ -129,6 +130,8 @@ pub struct LogEntry {
 pub struct ClipLog {
     inner: Mutex<Inner>,
     changed: Notify,
+    /// The hub's messages go to the diagnostic log of the program too.
+    is_of_hub: bool,
 }
 
 #[derive(Debug)]
@@ -149,6 +152,15 @@ impl ClipLog {
         Self::new(LogFile::Unopened(path.into()))
     }
 
+    /// Opens the log of the hub itself. Its messages go to the diagnostic log of the program too; the two remain
+    /// separate, because readers of this one follow it by sequence and a process may have several hubs.
+    pub fn of_hub(path: impl Into<PathBuf>) -> Self {
+        Self {
+            is_of_hub: true,
+            ..Self::at(path)
+        }
+    }
+
     /// Creates a log without a file.
     pub fn in_memory() -> Self {
         Self::new(LogFile::None)
@@ -165,6 +177,7 @@ impl ClipLog {
                 closed: false,
             }),
             changed: Notify::new(),
+            is_of_hub: false,
         }
     }
 
@@ -187,6 +200,14 @@ impl ClipLog {
 
     /// Adds a line with the current time.
     pub fn push(&self, level: Level, origin: Origin, message: &str) {
+        if self.is_of_hub && origin == Origin::System {
+            match level {
+                Level::Debug => debug!(target: "pinion_hub", "{message}"),
+                Level::Info => info!(target: "pinion_hub", "{message}"),
+                Level::Warn => warn!(target: "pinion_hub", "{message}"),
+                Level::Error => error!(target: "pinion_hub", "{message}"),
+            }
+        }
         self.inner().push(level, origin, message);
         self.changed.notify_waiters();
     }

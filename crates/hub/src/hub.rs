@@ -14,6 +14,7 @@ use pinion_status::{Code, Failure};
 use pinion_text::nearest;
 use tokio::time::{Instant, Sleep};
 
+use crate::call_record;
 use crate::endpoint::{Answers, DeadlineOrigin, Endpoint, HubCall, Input, did_you_mean, failed};
 use crate::issuer::{Issuer, Keys};
 use crate::limits::Limits;
@@ -236,7 +237,13 @@ impl Hub {
     }
 
     /// Calls a clip. Returns at once; every failure is an item of the answer.
-    pub fn invoke(&self, target: &str, mut call: HubCall) -> Answers {
+    pub fn invoke(&self, target: &str, call: HubCall) -> Answers {
+        let span = call_record::span(target, &call.command);
+        let answers = span.in_scope(|| self.invoke_unlogged(target, call));
+        call_record::logged(span, answers)
+    }
+
+    fn invoke_unlogged(&self, target: &str, mut call: HubCall) -> Answers {
         let route = match self.find(&call.caller, Method::Invoke, target) {
             Ok(route) => route,
             Err(failure) => return failed(CallError::Unanswered(failure)),

@@ -7,6 +7,7 @@
 //! endpoints.
 
 mod background;
+mod call_record;
 mod convert;
 mod endpoint;
 mod hub;

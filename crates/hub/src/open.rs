@@ -60,7 +60,7 @@ pub fn open(
     made.map_err(|error| Failure::io(root.display(), &error))?;
     let tokens = TokenStore::open(root)?;
     let local_token = access::bootstrap(&tokens)?;
-    let log = Arc::new(ClipLog::at(root.join("logs").join(LOG_FILE)));
+    let log = Arc::new(ClipLog::of_hub(root.join("logs").join(LOG_FILE)));
     let runs_clips = settings.mode == Mode::Full;
     let hub = Hub::new(settings, Gate::new(mode, tokens.clone()), log);
     let mut skipped = Vec::new();

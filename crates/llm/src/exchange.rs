@@ -8,6 +8,7 @@ use futures_util::stream;
 use pinion_http::{Client, Response, Url, is_loopback};
 use pinion_message::StopReason;
 use secrecy::ExposeSecret;
+use tracing::{Span, debug, warn};
 
 use crate::answer::blank;
 use crate::cassette::{Recorder, Recording};
@@ -132,8 +133,18 @@ impl Exchange {
         };
         let mut retry = 0;
         loop {
+            debug!(
+                host = url.host_str(),
+                attempt = retry + 1,
+                "sending the request"
+            );
             let failure = match self.attempt(&client, &outgoing).await {
                 Ok(response) => {
+                    let status = response.status().as_u16();
+                    debug!(status, attempt = retry + 1, "the response begins");
+                    // The engine's span of the request reports them at its end.
+                    Span::current().record("status", status);
+                    Span::current().record("retries", retry);
                     self.connections.unreachable.clear();
                     self.report_response(&response).await;
                     return Some(response);
@@ -141,7 +152,19 @@ impl Exchange {
                 Err(Ok(failure)) => failure,
                 Err(Err(interruption)) => return self.interrupted(&interruption),
             };
-            match &failure.cause {
+            let cause = failure.cause.as_ref();
+            warn!(
+                host = url.host_str(),
+                attempt = retry + 1,
+                status = failure.status,
+                cause = cause.map(|cause| cause.description.as_str()),
+                "the request failed"
+            );
+            Span::current().record("retries", retry);
+            if let Some(status) = failure.status {
+                Span::current().record("status", status);
+            }
+            match cause {
                 Some(cause) => self
                     .connections
                     .unreachable
@@ -225,6 +248,7 @@ impl Exchange {
                 text: "Request timed out.".to_owned(),
                 retryable: true,
                 delay: None,
+                status: None,
                 cause: Some(Cause {
                     description: format!("no response within {} s", wait.as_secs_f64()),
                     refused: false,

@@ -24,6 +24,8 @@ pub(crate) struct Failure {
     pub(crate) retryable: bool,
     /// The delay that the server requests.
     pub(crate) delay: Option<Duration>,
+    /// The status of the response, if there was one.
+    pub(crate) status: Option<u16>,
     /// The reason, if there was no response.
     pub(crate) cause: Option<Cause>,
 }
@@ -67,6 +69,7 @@ fn final_failure(text: String) -> Failure {
         text,
         retryable: false,
         delay: None,
+        status: None,
         cause: None,
     }
 }
@@ -102,6 +105,7 @@ fn connection_failure(error: &pinion_http::Error) -> Failure {
         text,
         retryable: true,
         delay: None,
+        status: None,
         cause: Some(Cause {
             description,
             refused,
@@ -143,6 +147,7 @@ pub(crate) async fn status_failure(api: &str, mut response: Response) -> Failure
         text: status_text(api, status.as_u16(), reason, &body),
         retryable: is_retryable_status(status.as_u16(), &headers),
         delay: server_delay(&headers),
+        status: Some(status.as_u16()),
         cause: None,
     }
 }

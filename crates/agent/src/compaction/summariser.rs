@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{CompactionFailure, instructions};
 use crate::core::Core;
+use crate::spans;
 use crate::{Event, SummaryPurpose};
 
 /// Token limit of the summary of a branch.
@@ -60,7 +61,11 @@ impl<'a> Summariser<'a> {
             Arc::new(Message::User(UserMessage::now(vec![Block::text(prompt)])));
         let mut attempt = 0;
         let answer = loop {
-            let answer = match self.request(&prompt, part).await {
+            let answer = self.request(&prompt, part);
+            let answer = spans::request(&self.model, "summary", answer, |answer| {
+                answer.as_ref().ok()
+            });
+            let answer = match answer.await {
                 Ok(answer) => answer,
                 Err(failure) => break Err(failure),
             };

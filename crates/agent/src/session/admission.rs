@@ -5,9 +5,11 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use pinion_message::{Block, CustomMessage, Message, UserMessage, now_millis};
 use serde_json::Value;
+use tracing::Instrument;
 
 use super::{Actor, WaitingWork};
 use crate::hooks::{Input, InputOutcome, Moment, Origin, RunStart, RunStartChanges};
+use crate::spans;
 use crate::state::Phase;
 use crate::{Answer, Command, Delivery, Disposition, EngineError, Event, Prompt, Reply};
 
@@ -221,9 +223,12 @@ impl Actor {
             state.phase = Phase::Running;
         }
         let core = Arc::clone(&self.core);
-        self.start_work(|cancel| async move {
-            core.save(held, &cancel).await;
-            core.process_prompt(messages, cancel).await;
+        self.start_work(|cancel| {
+            let run = async move {
+                core.save(held, &cancel).await;
+                core.process_prompt(messages, cancel).await;
+            };
+            run.instrument(spans::run())
         });
     }
 

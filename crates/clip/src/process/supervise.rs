@@ -8,6 +8,7 @@ use pinion_process::{Child, ChildEvent, EndingLimits, EndingStep, Exit};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::debug;
 
 use super::launch::{self, Started};
 use super::outbox::{self, Outbox};
@@ -108,6 +109,11 @@ impl Supervisor {
         let outbox = Arc::new(Outbox::default());
         let gone = CancellationToken::new();
         shared.state().stage.started(outbox.clone());
+        debug!(
+            alias = shared.alias(),
+            pid = started.running.pid(),
+            "clip started"
+        );
         let message = format!("started, process {}", started.running.pid());
         shared.log.system(Level::Debug, &message);
         let requests = Requests::new(shared.clone(), outbox.clone(), gone.clone());
@@ -160,7 +166,8 @@ impl Supervisor {
 
     fn child_event(&mut self, event: ChildEvent) {
         match event {
-            ChildEvent::Exited(_) => {
+            ChildEvent::Exited(exit) => {
+                debug!(alias = self.shared.alias(), ?exit, "clip exited");
                 if let Some(process) = self.shared.state().stage.process_mut() {
                     process.exit();
                 }

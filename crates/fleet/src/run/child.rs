@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument, error_span, info};
 
 use super::context::RunContext;
 use super::watch::AttemptWatch;
@@ -202,6 +203,24 @@ impl ChildRun<'_> {
     async fn attempt(&mut self, index: usize, permit: Permit) -> AttemptEnd {
         self.attempt += 1;
         let model = self.child.models.get(index).cloned();
+        let span = error_span!(
+            "attempt",
+            child = self.child.name.as_str(),
+            number = self.attempt,
+            model = model.as_deref(),
+        );
+        self.run_attempt(index, permit, model)
+            .instrument(span)
+            .await
+    }
+
+    async fn run_attempt(
+        &mut self,
+        index: usize,
+        permit: Permit,
+        model: Option<String>,
+    ) -> AttemptEnd {
+        info!("attempt started");
         self.context.record(FleetEvent::ChildStarted {
             child: self.child.name.clone(),
             attempt: self.attempt,
@@ -271,6 +290,16 @@ impl ChildRun<'_> {
             (Some(_), Some(_)) => Outcome::Stopped,
             (Some(_), None) => Outcome::Failed,
         };
+        info!(
+            outcome = match outcome {
+                Outcome::Finished => "finished",
+                Outcome::Failed => "failed",
+                Outcome::Stopped => "stopped",
+            },
+            failure = end.failure.as_ref().map(|failure| failure.kind.code()),
+            duration_ms = end.duration.as_millis() as u64,
+            "attempt ended"
+        );
         self.context.record(FleetEvent::AttemptEnded {
             child: self.child.name.clone(),
             attempt: self.attempt,
