@@ -83,10 +83,7 @@ impl Steps {
 /// Returns the flags that may follow the words of a place: its own, and those of the command that runs by default.
 fn flags(place: &Place) -> impl Iterator<Item = &'static crate::Flag> + use<> {
     let otherwise = place.command.otherwise.map(Command::all_flags);
-    place
-        .command
-        .all_flags()
-        .chain(otherwise.into_iter().flatten())
+    place.all_flags().chain(otherwise.into_iter().flatten())
 }
 
 /// Quotes text for bash and zsh.

@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+use pinion_text::nearest;
+
+use crate::table::Flag;
+
 /// A mistake in a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
@@ -54,6 +58,17 @@ pub struct Error {
     /// The words of the command, with the name of the program.
     pub words: String,
     pub problem: Problem,
+}
+
+impl Problem {
+    /// Returns the error for a flag that is not one of `flags`, with the nearest one.
+    pub fn unknown_flag(written: &str, flags: impl Iterator<Item = &'static Flag>) -> Self {
+        let known = flags.map(|flag| flag.name);
+        Self::UnknownFlag {
+            flag: written.to_owned(),
+            nearest: nearest(written, known.chain(["--help"])),
+        }
+    }
 }
 
 impl fmt::Display for Problem {

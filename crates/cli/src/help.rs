@@ -34,6 +34,13 @@ pub fn text(place: &Place) -> String {
             .collect();
         text.push_str(&format!("\n{}:\n{}", section.title, columns(&rows)));
     }
+    let common: Vec<&str> = place.common_flags().iter().map(|flag| flag.name).collect();
+    if !common.is_empty() && command.commands.is_empty() {
+        text.push_str(&format!(
+            "\nFlags of every command: {}.\n",
+            common.join(", ")
+        ));
+    }
     if !command.notes.is_empty() {
         text.push_str(&format!("\n{}\n", command.notes.trim_end()));
     }
@@ -128,7 +135,7 @@ mod tests {
             text(&Place::below("pinion fleet", &RUN)),
             "Run a plan.\n\nUsage:\n  pinion fleet run PLAN.yaml [flags]\n\n\
              Output:\n  --output FORMAT  print the report or every event\n  -q, --quiet      print no progress\n\n\
-             Exit codes: 0 done, 1 failed.\n\nExamples:\n  pinion fleet run review.yaml\n"
+             Flags of every command: --log, --log-format, --log-file.\n\nExit codes: 0 done, 1 failed.\n\nExamples:\n  pinion fleet run review.yaml\n"
         );
     }
 

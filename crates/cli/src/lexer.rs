@@ -31,6 +31,7 @@ pub enum Token {
 #[derive(Debug)]
 pub struct Lexer {
     command: &'static Command,
+    common: &'static [Flag],
     rest: VecDeque<String>,
     refuses_flags_as_values: bool,
 }
@@ -40,9 +41,16 @@ impl Lexer {
     pub fn new(command: &'static Command, arguments: impl IntoIterator<Item = String>) -> Self {
         Self {
             command,
+            common: &[],
             rest: arguments.into_iter().collect(),
             refuses_flags_as_values: false,
         }
+    }
+
+    /// Accepts these flags besides those of the table.
+    pub fn with_common_flags(mut self, flags: &'static [Flag]) -> Self {
+        self.common = flags;
+        self
     }
 
     /// Refuses a flag of the table where the value of another flag is expected, instead of using it as the value.
@@ -66,7 +74,7 @@ impl Lexer {
             Some((written, value)) => (written.to_owned(), Some(value.to_owned())),
             None => (argument, None),
         };
-        let Some(flag) = self.command.flag(&written) else {
+        let Some(flag) = self.flag(&written) else {
             let value = joined;
             return Ok(Some(Token::Unknown { written, value }));
         };
@@ -85,6 +93,20 @@ impl Lexer {
             written,
             value,
         }))
+    }
+
+    fn flag(&self, written: &str) -> Option<&'static Flag> {
+        let is_named = |flag: &&Flag| flag.spellings().any(|spelling| spelling == written);
+        let own = self.command.flag(written);
+        own.or_else(|| self.common.iter().find(is_named))
+    }
+
+    /// Reports whether the next argument is a flag of the table.
+    pub fn is_at_flag(&self) -> bool {
+        self.rest.front().is_some_and(|argument| {
+            let written = argument.split('=').next().unwrap_or_default();
+            self.flag(written).is_some()
+        })
     }
 
     /// Takes the next argument, unless it begins with `-` or `@`.
@@ -111,7 +133,7 @@ impl Lexer {
         let Some(value) = self.rest.pop_front() else {
             return Err(Problem::MissingValue { flag });
         };
-        let names_flag = |value: &str| self.command.all_flags().any(|flag| flag.name == value);
+        let names_flag = |value: &str| self.flag(value).is_some_and(|flag| flag.name == value);
         if self.refuses_flags_as_values && names_flag(&value) {
             return Err(Problem::FlagAsValue { flag, value });
         }

@@ -5,7 +5,11 @@ use std::str::FromStr;
 use crate::error::{Error, Problem};
 use crate::lexer::{Lexer, Token};
 use crate::place::Place;
-use crate::table::Count;
+use crate::table::{Command, Count};
+use crate::tables;
+
+/// A command without flags of its own.
+static NO_FLAGS: Command = Command::new("", "");
 
 /// The flags and words of one command.
 #[derive(Debug, Clone)]
@@ -29,7 +33,8 @@ impl Line {
         };
         let command = line.place.command;
         let raw_after = command.raw_after.unwrap_or(usize::MAX);
-        let mut lexer = Lexer::new(command, arguments.iter().cloned());
+        let mut lexer = Lexer::new(command, arguments.iter().cloned())
+            .with_common_flags(line.place.common_flags());
         loop {
             if line.words.len() >= raw_after {
                 line.raw = lexer.rest();
@@ -44,7 +49,8 @@ impl Line {
                     return Ok(None);
                 }
                 Some(Token::Unknown { written, .. }) => {
-                    return Err(line.error(command.unknown_flag(&written)));
+                    let problem = Problem::unknown_flag(&written, line.place.all_flags());
+                    return Err(line.error(problem));
                 }
                 Some(Token::Flag { flag, value, .. }) => {
                     line.flags.push((flag.name, value.unwrap_or_default()));
@@ -55,6 +61,28 @@ impl Line {
         }
         line.check_flags()?;
         Ok(Some(line))
+    }
+
+    /// Parses the flags of all commands at the beginning of a command line. Returns them, and the rest.
+    pub fn read_common(
+        root: &'static Command,
+        arguments: Vec<String>,
+    ) -> Result<(Self, Vec<String>), Error> {
+        let mut line = Self {
+            place: Place::root(root),
+            flags: Vec::new(),
+            words: Vec::new(),
+            raw: Vec::new(),
+        };
+        let mut lexer =
+            Lexer::new(&NO_FLAGS, arguments).with_common_flags(tables::common(root.name));
+        while lexer.is_at_flag() {
+            let token = lexer.token().map_err(|problem| line.error(problem))?;
+            if let Some(Token::Flag { flag, value, .. }) = token {
+                line.flags.push((flag.name, value.unwrap_or_default()));
+            }
+        }
+        Ok((line, lexer.rest()))
     }
 
     fn check_flags(&self) -> Result<(), Error> {

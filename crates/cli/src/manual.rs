@@ -30,6 +30,12 @@ pub fn page(place: &Place, version: &str) -> String {
             entry(&mut text, &flag.shown(), flag.help);
         }
     }
+    if !place.common_flags().is_empty() {
+        text.push_str(".SH LOG\n");
+        for flag in place.common_flags() {
+            entry(&mut text, &flag.shown(), flag.help);
+        }
+    }
     paragraphs(&mut text, "NOTES", command.notes);
     if !command.examples.is_empty() {
         text.push_str(".SH EXAMPLES\n");
@@ -84,17 +90,17 @@ mod tests {
             title: "Output",
             flags: &[Flag::bare("--quiet", ".hidden \\ text").or(&["-q"])],
         }],
-        examples: &["pinion fleet run -q"],
+        examples: &["fleet run -q"],
         ..Command::new("run", "Run a plan")
     };
 
     #[test]
     fn a_page_has_the_sections_of_a_manual() {
         assert_eq!(
-            page(&Place::below("pinion fleet", &RUN), "1.0"),
-            ".TH PINION\\-FLEET\\-RUN 1 \"\" \"pinion 1.0\" \"\"\n.SH NAME\npinion\\-fleet\\-run \\- Run a plan\n\
-             .SH SYNOPSIS\n.PP\npinion fleet run [flags]\n.SH OUTPUT\n.TP\n\\fB\\-q, \\-\\-quiet\\fR\n\
-             \\&.hidden \\e text\n.SH EXAMPLES\n.PP\n.nf\npinion fleet run \\-q\n.fi\n"
+            page(&Place::below("fleet", &RUN), "1.0"),
+            ".TH FLEET\\-RUN 1 \"\" \"pinion 1.0\" \"\"\n.SH NAME\nfleet\\-run \\- Run a plan\n\
+             .SH SYNOPSIS\n.PP\nfleet run [flags]\n.SH OUTPUT\n.TP\n\\fB\\-q, \\-\\-quiet\\fR\n\
+             \\&.hidden \\e text\n.SH EXAMPLES\n.PP\n.nf\nfleet run \\-q\n.fi\n"
         );
     }
 }

@@ -26,6 +26,7 @@ pub fn flags(command: &Command) -> String {
 pub fn page(roots: &[&'static Command]) -> String {
     let mut text = "# Command line\n\nThe commands and flags of every name of the program. \
         `pinion COMMAND --help` prints the same for one command.\n\
+        The flags of the [log](logging.md) belong to every command of `pinion`.\n\
         `PINION_WRITE_DOCS=1 cargo nextest run -p pinion-cli --test pages` writes this page from the tables in \
         `crates/cli`.\n"
         .to_owned();

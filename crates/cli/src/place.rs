@@ -1,6 +1,7 @@
 //! A command together with the words that lead to it.
 
-use crate::table::Command;
+use crate::table::{Command, Flag};
+use crate::tables;
 
 /// A command and the words that name it, the program's name first.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +47,27 @@ impl Place {
     /// Returns the words without the name of the program.
     pub fn name(&self) -> &str {
         self.words.split_once(' ').map_or("", |(_, name)| name)
+    }
+
+    /// Returns the flags that the command accepts because every command of the program does. There are none for a group
+    /// whose command must be named, for a command that parses its arguments itself, and for one whose table has one
+    /// of them: it has all, or a flag of the same name with another meaning.
+    pub fn common_flags(&self) -> &'static [Flag] {
+        let command = self.command;
+        let is_group = !command.commands.is_empty() && command.otherwise.is_none();
+        let is_unparsed = command.flags.is_empty() && command.raw_after.is_some();
+        let program = self.words.split(' ').next().unwrap_or_default();
+        let flags = tables::common(program);
+        let has_own = flags.iter().any(|flag| command.flag(flag.name).is_some());
+        if is_group || is_unparsed || has_own {
+            return &[];
+        }
+        flags
+    }
+
+    /// Returns all flags of the command, in the order of the help.
+    pub fn all_flags(&self) -> impl Iterator<Item = &'static Flag> + use<> {
+        self.command.all_flags().chain(self.common_flags())
     }
 
     /// Returns the places of the commands of the group.

@@ -119,7 +119,7 @@ impl PromptLine {
 
     /// Returns the error for an unknown flag, with the nearest one of the table.
     pub fn unknown_flag(&self, written: &str) -> Problem {
-        self.table.unknown_flag(written)
+        Problem::unknown_flag(written, self.table.all_flags())
     }
 }
 

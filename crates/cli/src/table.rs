@@ -1,9 +1,5 @@
 //! The types of the tables: commands, flags and arguments.
 
-use pinion_text::nearest;
-
-use crate::error::Problem;
-
 /// The values that a flag or an argument accepts. Completions depend on it; the command itself checks the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -273,15 +269,6 @@ impl Command {
     pub fn flag(&self, written: &str) -> Option<&'static Flag> {
         self.all_flags()
             .find(|flag| flag.spellings().any(|spelling| spelling == written))
-    }
-
-    /// Returns the error for a flag that the table does not have, with the nearest one.
-    pub fn unknown_flag(&self, written: &str) -> Problem {
-        let known = self.all_flags().map(|flag| flag.name);
-        Problem::UnknownFlag {
-            flag: written.to_owned(),
-            nearest: nearest(written, known.chain(["--help"])),
-        }
     }
 
     /// Finds a command of the group by its word.

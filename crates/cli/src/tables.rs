@@ -30,6 +30,36 @@ pub fn program(name: &str) -> Option<&'static Command> {
 /// `--json` of commands that print JSON only on request.
 pub(crate) const JSON: Flag = Flag::bare("--json", "print JSON");
 
+/// The diagnostic log: flags of `pinion` and of every command below it.
+pub static LOG: Section = Section {
+    title: "Log",
+    flags: &[
+        Flag::valued(
+            "--log",
+            "FILTER",
+            "error, warn, info, debug or trace, also per crate: pinion_agent=debug,warn",
+        )
+        .of(Kind::OneOf(&["error", "warn", "info", "debug", "trace"])),
+        Flag::valued("--log-format", "FORMAT", "text or json").of(Kind::OneOf(&["text", "json"])),
+        Flag::valued(
+            "--log-file",
+            "FILE",
+            "append the log to this file instead of printing it on stderr",
+        )
+        .of(Kind::File),
+    ],
+};
+
+/// Returns the flags that every command of a program accepts besides its own. The other names of the binary have the
+/// command lines of other programs, so they have none.
+pub(crate) fn common(program: &str) -> &'static [Flag] {
+    if program == root::PINION.name {
+        LOG.flags
+    } else {
+        &[]
+    }
+}
+
 /// The levels of a log.
 pub(crate) const LEVELS: Kind = Kind::OneOf(&["debug", "info", "warn", "error"]);
 

@@ -137,7 +137,15 @@ fn zsh_completes_commands_flags_and_values() {
         ),
         (
             &["fleet", "resume", "-"],
-            &["--output", "--quiet", "-q", "--help"],
+            &[
+                "--output",
+                "--quiet",
+                "-q",
+                "--log",
+                "--log-format",
+                "--log-file",
+                "--help",
+            ],
         ),
         (&["fleet", "resume", "x"], &["xrun-a", "xrun-b", "files"]),
         (&["hub", "serve", "--port", ""], &["files"]),
@@ -168,7 +176,7 @@ fn fish_completes_commands_flags_and_values() {
         ("pinion hub serve --auth ", &["manage", "none", "token"]),
         ("pinion fleet resume --q", &["--quiet"]),
         ("pinion fleet resume ", &["run-a", "run-b"]),
-        ("pinion uninstall --lo", &["--local"]),
+        ("pinion uninstall --loc", &["--local"]),
     ] {
         assert_eq!(fish(line), expected, "{line:?}");
     }

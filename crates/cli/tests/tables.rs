@@ -41,10 +41,41 @@ fn every_command_and_flag_is_explained_in_one_line() {
 }
 
 #[test]
+fn every_command_has_the_flags_of_the_log() {
+    for place in Place::root(&tables::root::PINION).all() {
+        let mut names = place.all_flags().map(|flag| flag.name);
+        let expected = match place.name() {
+            // They parse their arguments themselves; `run-command` has Pinocchio's --log-file.
+            "run-command" | "commands run" | "commands help" => false,
+            _ => place.command.commands.is_empty() || place.command.otherwise.is_some(),
+        };
+        let is_root = place.name().is_empty();
+        assert_eq!(
+            names.any(|name| name == "--log"),
+            expected || is_root,
+            "{}",
+            place.words()
+        );
+    }
+    for root in tables::PROGRAMS
+        .into_iter()
+        .filter(|root| root.name != "pinion")
+    {
+        for place in Place::root(root).all() {
+            assert!(
+                place.all_flags().all(|flag| flag.name != "--log"),
+                "{}",
+                place.words()
+            );
+        }
+    }
+}
+
+#[test]
 fn no_spelling_stands_for_two_things() {
     for place in places() {
         let mut seen = HashSet::new();
-        for spelling in place.command.all_flags().flat_map(|flag| flag.spellings()) {
+        for spelling in place.all_flags().flat_map(|flag| flag.spellings()) {
             assert!(seen.insert(spelling), "{} {spelling}", place.words());
         }
         let mut seen = HashSet::new();

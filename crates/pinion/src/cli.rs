@@ -10,6 +10,7 @@ pub(crate) use self::approvals::ApprovalFlags;
 pub(crate) use self::flags::{Flags, Mode};
 use crate::commands::{self, Command};
 use crate::failure::Failure;
+use crate::log::LogFlags;
 use crate::pinocchio::Verb;
 use crate::program::Program;
 use crate::verb::Entry;
@@ -28,10 +29,13 @@ pub(crate) enum Action {
     Run(Box<Flags>),
 }
 
-/// Parses the command line.
-pub(crate) fn parse(program: Program, arguments: Vec<String>) -> Result<Action, Failure> {
+/// Parses the command line. The flags of the log are those among the flags of a run; a command reads its own.
+pub(crate) fn parse(
+    program: Program,
+    arguments: Vec<String>,
+) -> Result<(Action, LogFlags), Failure> {
     if let Some(command) = commands::parse(program, &arguments) {
-        return Ok(command);
+        return Ok((command, LogFlags::default()));
     }
     let mut lexer = Lexer::new(program.table(), arguments);
     if program == Program::Pinion {
@@ -47,7 +51,7 @@ pub(crate) fn parse_run(arguments: Vec<String>) -> Result<Flags, Failure> {
     Flags::read(Program::Pinion, line)
 }
 
-fn read(program: Program, lexer: Lexer) -> Result<Action, Failure> {
+fn read(program: Program, lexer: Lexer) -> Result<(Action, LogFlags), Failure> {
     let line = PromptLine::read(lexer).map_err(approvals::problem)?;
     let requested = line.flags().fold(None, |before, (name, value)| {
         let value = value.map(str::to_owned);
@@ -63,7 +67,9 @@ fn read(program: Program, lexer: Lexer) -> Result<Action, Failure> {
         }
     });
     let flags = Flags::read(program, line)?;
-    Ok(requested.unwrap_or_else(|| Action::Run(Box::new(flags))))
+    let log = flags.log.clone();
+    let action = requested.unwrap_or_else(|| Action::Run(Box::new(flags)));
+    Ok((action, log))
 }
 
 /// Returns the failure for `--resume` without a terminal to show the list on.
@@ -79,7 +85,8 @@ mod tests {
     use super::*;
 
     fn parsed(program: Program, arguments: &[&str]) -> Result<Action, Failure> {
-        parse(program, arguments.iter().map(ToString::to_string).collect())
+        let arguments = arguments.iter().map(ToString::to_string).collect();
+        parse(program, arguments).map(|(action, _)| action)
     }
 
     #[test]

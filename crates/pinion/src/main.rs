@@ -15,6 +15,7 @@ mod failure;
 mod fleet;
 mod hub;
 mod invoke;
+mod log;
 mod mcp;
 mod memory;
 mod modes;
@@ -59,14 +60,26 @@ fn main() -> ExitCode {
         Some(link) => pinix::run(link, &arguments),
         None => run(program, arguments),
     };
-    match done {
+    let code = match done {
         Ok(code) => code,
         Err(failure) => failure.report(),
-    }
+    };
+    pinion_log::finish();
+    code
 }
 
 fn run(program: Program, arguments: Vec<String>) -> Result<ExitCode, Failure> {
-    let action = cli::parse(program, arguments)?;
+    let arguments = match program {
+        Program::Pinion => log::take_flags(program, arguments)?,
+        Program::Pi | Program::Pinocchio => arguments,
+    };
+    let (action, log_flags) = cli::parse(program, arguments)?;
+    match &action {
+        // They read further flags themselves.
+        Action::Entry(..) | Action::Opencode(_) => {}
+        Action::Pinocchio(verb) if verb.lists_commands() => {}
+        _ => log::start(log_flags).map_err(|failure| failure.for_program(program))?,
+    }
     match action {
         Action::Help(place) => commands::help(&place),
         Action::Version => commands::version(),

@@ -9,6 +9,7 @@ use pinion_text::nearest;
 
 use crate::commands::out;
 use crate::failure::Failure;
+use crate::log::{self, LogFlags};
 
 /// A command that runs.
 #[derive(Debug)]
@@ -45,7 +46,10 @@ impl Verb {
         piped: Option<String>,
     ) -> Result<ExitCode, Failure> {
         match Line::read(self, arguments)? {
-            Some(line) => (self.run)(&Line { piped, ..line }),
+            Some(line) => {
+                log::start(LogFlags::of(&line))?;
+                (self.run)(&Line { piped, ..line })
+            }
             None => out(&pinion_cli::help::text(&self.place())),
         }
     }

@@ -143,7 +143,7 @@ fn every_command_and_flag_is_documented_and_unknown_ones_are_refused() {
         };
         let with = |more: &[&'static str]| [&words[..], more].concat();
         refused(&sandbox, &with(&["--bogus"]), "--bogus");
-        for flag in place.command.all_flags() {
+        for flag in place.all_flags() {
             let slip = format!("{}x", flag.name);
             let line = [&words[..], &[&slip]].concat();
             refused(&sandbox, &line, "Did you mean --");

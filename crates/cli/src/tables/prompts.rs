@@ -96,6 +96,7 @@ pub static RUN: Command = Command {
         &root::TOOLS,
         &root::APPROVALS,
         &root::BEHAVIOUR_OF_RUN,
+        &super::LOG,
     ],
     notes: "The prompt is MESSAGE, or standard input, of any size.\n\
             Exit codes: 0 done, 1 failed, 2 wrong command line.",

@@ -1,6 +1,6 @@
 //! The tables of whole command lines: `pinion`, and the names `pi` and `pinocchio`.
 
-use super::{THINKING, clip, commands, databases, fleet, hub, packages, prompts};
+use super::{LOG, THINKING, clip, commands, databases, fleet, hub, packages, prompts};
 use crate::table::{Argument, Command, Flag, Kind, Section};
 
 const ARGUMENTS: &[Argument] = &[
@@ -333,6 +333,7 @@ pub static PINION: Command = Command {
         &APPROVALS,
         &CHAT,
         &BEHAVIOUR,
+        &LOG,
     ],
     commands: &[
         &prompts::RUN_COMMAND,

@@ -93,7 +93,7 @@ mod tests {
 
     fn flags(program: Program, arguments: &[&str]) -> Result<Flags, Failure> {
         let arguments = arguments.iter().map(ToString::to_string).collect();
-        match parse(program, arguments)? {
+        match parse(program, arguments)?.0 {
             Action::Run(flags) => Ok(*flags),
             other => panic!("{other:?}"),
         }

@@ -10,6 +10,7 @@ use pinion_text::nearest;
 use super::approvals::ApprovalFlags;
 use crate::clip_tools::ClipFlags;
 use crate::failure::Failure;
+use crate::log::LogFlags;
 use crate::program::Program;
 
 /// The protocol of a run on standard input and output.
@@ -72,6 +73,7 @@ pub(crate) struct Flags {
     pub no_coalesce: bool,
     /// RPC: the client opens and closes sessions.
     pub multi_session: bool,
+    pub log: LogFlags,
     /// Messages and files, and flags that extensions may register.
     pub prompt: PromptLine,
     /// Printed on stderr when the run begins.
@@ -150,6 +152,9 @@ impl Flags {
             }
             "--no-coalesce" => self.no_coalesce = true,
             "--multi-session" => self.multi_session = true,
+            "--log" => self.log.filter = owned(),
+            "--log-format" => self.log.format = owned(),
+            "--log-file" => self.log.file = owned(),
             _ => {}
         }
         Ok(())

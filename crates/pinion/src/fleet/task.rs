@@ -19,6 +19,7 @@ use crate::cli::{self, Action, Flags};
 use crate::engine::{self, Basis, Company, Conversation, Engine, Shared};
 use crate::extensions::Audience;
 use crate::failure::Failure;
+use crate::log::LogFlags;
 use crate::program::Program;
 
 /// The largest number of sessions that are made at the same time: each reads files.
@@ -132,7 +133,10 @@ fn flags(job: &TaskJob) -> Result<Flags, Failure> {
         words.extend(["--model".into(), placed(model, &job.directory)]);
     }
     words.extend(job.args.iter().cloned());
-    match cli::parse(Program::Pinion, words)? {
+    match cli::parse(Program::Pinion, words)?.0 {
+        Action::Run(flags) if flags.log != LogFlags::default() => Err(Failure::usage(
+            "its args have flags of the log, which belong to the fleet: `pinion --log info fleet run …`",
+        )),
         Action::Run(mut flags) => {
             flags.decide_unknown(Program::Pinion)?;
             Ok(*flags)

@@ -16,12 +16,16 @@ use crate::cli::{self, Flags};
 use crate::engine::{Basis, Shared};
 use crate::extensions::Audience;
 use crate::failure::Failure;
+use crate::log;
 use crate::program::Program;
 use crate::runtime;
 
 /// Runs one conversation and prints opencode's lines.
 pub(crate) fn opencode(words: Vec<String>) -> Result<ExitCode, Failure> {
-    let flags = flags(words)?;
+    let flags = cli::parse_run(words)?;
+    // Before --dir changes the directory of a relative --log-file.
+    log::start(flags.log.clone())?;
+    let flags = with_opencodes(flags)?;
     let stdout = stdio::claim_stdout()?;
     let prompts = prompts(&flags)?;
     let queue: Queue<Out> = Queue::new(Coalesce::Never);
@@ -56,9 +60,8 @@ pub(crate) fn opencode(words: Vec<String>) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Reads pinion's flags and opencode's.
-fn flags(words: Vec<String>) -> Result<Flags, Failure> {
-    let mut flags = cli::parse_run(words)?;
+/// Applies the flags that are opencode's.
+fn with_opencodes(mut flags: Flags) -> Result<Flags, Failure> {
     let line = &mut flags.prompt;
     let mut files = Vec::new();
     for (flag, value) in line.flags() {

@@ -32,6 +32,13 @@ pub(crate) enum Verb {
     Help(Vec<String>),
 }
 
+impl Verb {
+    /// Reports whether this is `commands list`, which has flags as pinion's other commands do.
+    pub fn lists_commands(&self) -> bool {
+        matches!(self, Self::Commands(arguments) if arguments.first().is_some_and(|word| word == "list"))
+    }
+}
+
 /// Runs a verb. A failure before anything runs has exit code 1, as in Pinocchio.
 pub(crate) fn run(program: Program, verb: Verb) -> Result<ExitCode, Failure> {
     let done = match verb {

@@ -281,3 +281,53 @@ fn inputs_of_calls_between_clips_are_checked_against_the_schema() {
     let right = relay("echo", json!({"title": "x"}));
     assert_eq!(right["output"], json!({"title": "x"}), "{right}");
 }
+
+#[test]
+fn calls_of_clips_are_in_the_diagnostic_log_and_their_input_is_not() {
+    let home = Home::new();
+    home.write_probe("probe");
+    let file = home.path("log.jsonl");
+    let path = file.display().to_string();
+    let flags = [
+        "--log",
+        "trace",
+        "--log-format",
+        "json",
+        "--log-file",
+        &path,
+    ];
+    let mut hub = home.serve_with(&flags);
+    home.run(&["clip", "add", "./probe"]).fine();
+    let walrus = "about walruses";
+    home.run(&["invoke", "probe", "echo", "--title", walrus])
+        .fine();
+    home.run(&["invoke", "probe", "fail"]).failed(1);
+    hub.stop();
+    let log = std::fs::read_to_string(&file).unwrap();
+    assert!(!log.contains(walrus), "{log}");
+    let token = std::fs::read_to_string(home.root().join("local.token")).unwrap();
+    assert!(!log.contains(token.trim()), "{log}");
+    let records: Vec<Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let ended: Vec<&Value> = records
+        .iter()
+        .filter(|record| record["message"] == "clip call ended")
+        .collect();
+    assert_eq!(ended.len(), 2, "{log}");
+    let span = &ended[0]["spans"][0];
+    assert_eq!(
+        *span,
+        json!({"name": "clip_call", "alias": "probe", "command": "echo"})
+    );
+    assert_eq!(ended[0]["fields"]["code"], "ok");
+    assert_ne!(ended[1]["fields"]["code"], "ok");
+    // The messages of the hub's own log are there too.
+    assert!(
+        records
+            .iter()
+            .any(|record| record["target"] == "pinion_hub"),
+        "{log}"
+    );
+}
