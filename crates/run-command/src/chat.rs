@@ -83,17 +83,8 @@ fn prepare(job: &mut Job) -> Result<ChatParts, RunError> {
     let history = history(job, &mut stores).map_err(RunError::Failed)?;
     let runtime = runtime::build()?;
     let signals = Ending::listen_to_all(&runtime)?;
-    let debug_file = DebugFile::open(job, stores.timeline.take())?;
-    let engine = match job.engine(&runtime) {
-        Ok(engine) => engine,
-        Err(error) => {
-            let error = format!("failed to create engine: {error}");
-            if let Some(debug_file) = debug_file {
-                debug_file.fail(ErrorCode::EngineInitFailed, &error);
-            }
-            return Err(RunError::Failed(error));
-        }
-    };
+    let mut debug_file = DebugFile::open(job, stores.timeline.take())?;
+    let engine = DebugFile::build_engine(&mut debug_file, job, &runtime)?;
     let base = stores.resumed.take().unwrap_or_else(|| job.opening());
     let shown = if history.is_empty() {
         pinion_pinocchio::messages(&base)

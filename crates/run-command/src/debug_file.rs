@@ -8,7 +8,9 @@ use pinion_pinocchio::{
     Address, Control, DoneStatus, ErrorCode, Front, FrontOptions, Out, RunEnd, Surface, Terminal,
     Text,
 };
+use tokio::runtime::Runtime;
 
+use crate::engine::Engine;
 use crate::job::Job;
 use crate::{RunError, stderr};
 
@@ -74,6 +76,21 @@ impl DebugFile {
         self.error(code, message);
         self.frame(Control::Done(DoneStatus::Failed));
         self.close();
+    }
+
+    /// Builds the engine of `job`. The debug file records a failure and is then complete.
+    pub fn build_engine(
+        file: &mut Option<Self>,
+        job: &Job,
+        runtime: &Runtime,
+    ) -> Result<Engine, RunError> {
+        job.engine(runtime).map_err(|error| {
+            let error = format!("failed to create engine: {error}");
+            if let Some(file) = file.take() {
+                file.fail(ErrorCode::EngineInitFailed, &error);
+            }
+            RunError::Failed(error)
+        })
     }
 
     /// Writes an error without a `done` frame, for a chat that could not start or be shown.

@@ -6,7 +6,7 @@ use std::io::{IsTerminal, Write};
 
 use pinion_history::{BlockKind, Turn};
 use pinion_jsonl::{Coalesce, Queue, Writer, WriterEnd, stdio};
-use pinion_pinocchio::{Closing, ErrorCode, RunEnd, Text, TextFormat, TextPrinter};
+use pinion_pinocchio::{Closing, RunEnd, Text, TextFormat, TextPrinter};
 use pinion_process::signals::Ending;
 use pinion_process::{reader, runtime};
 use tokio_util::sync::CancellationToken;
@@ -36,17 +36,8 @@ pub(crate) fn run(mut job: Job, format: TextFormat) -> Result<End, RunError> {
     let stdout = stdio::claim_stdout()?;
     let runtime = runtime::build()?;
     let mut signals = Ending::listen_to_all(&runtime)?;
-    let debug_file = DebugFile::open(&mut job, stores.timeline.take())?;
-    let engine = match job.engine(&runtime) {
-        Ok(engine) => engine,
-        Err(error) => {
-            let error = format!("failed to create engine: {error}");
-            if let Some(debug_file) = debug_file {
-                debug_file.fail(ErrorCode::EngineInitFailed, &error);
-            }
-            return Err(RunError::Failed(error));
-        }
-    };
+    let mut debug_file = DebugFile::open(&mut job, stores.timeline.take())?;
+    let engine = DebugFile::build_engine(&mut debug_file, &job, &runtime)?;
     let turn = job.first_turn(stores.resumed.take());
     let screen = Queue::new(Coalesce::Never);
     // Frames in a file are for debugging; then pinion prints only the answer.

@@ -219,7 +219,7 @@ fn whoever_uses_the_commands_of_a_clip_is_told_that_they_have_changed() {
         true
     );
     let clip = std::fs::read_to_string(home.path("probe/clip.json")).unwrap();
-    // A change before it has looked for the first time is no change to it, so there are several.
+    // A change before the gateway has read the list for the first time is not announced, so there are several changes.
     let mut number = 0;
     let mut notice = None;
     home.until("a notice", || {
