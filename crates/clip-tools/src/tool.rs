@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use pinion_clip::manifest::Command;
 use pinion_message::ToolSpec;
-use pinion_tools::{Tool, ToolContext, ToolError, ToolOutput};
+use pinion_tools::{Tool, ToolContext, ToolError, ToolOutput, accept_any_object};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -127,11 +127,7 @@ impl Tool for ClipTool {
 
     /// Accepts every object: the clip checks its input itself.
     fn validate(&self, arguments: &Value) -> Result<Value, String> {
-        match arguments {
-            Value::Object(_) => Ok(arguments.clone()),
-            Value::Null => Ok(json!({})),
-            other => Err(format!("{} takes an object, not {other}", self.spec.name)),
-        }
+        accept_any_object(&self.spec, arguments)
     }
 
     fn source(&self) -> Option<Value> {

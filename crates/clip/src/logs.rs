@@ -68,6 +68,19 @@ impl Level {
         }
     }
 
+    /// Parses the value of a flag, `info` by default. The error is for the user.
+    pub fn of_flag(flag: &str, name: Option<&str>) -> Result<Self, String> {
+        match name {
+            None | Some("info") => Ok(Self::Info),
+            Some("debug") => Ok(Self::Debug),
+            Some("warn" | "warning") => Ok(Self::Warn),
+            Some("error") => Ok(Self::Error),
+            Some(other) => Err(format!(
+                "{flag} is debug, info, warn or error, not {other:?}"
+            )),
+        }
+    }
+
     /// Returns the level that a line of plain text starts with, [`Level::Info`] if it starts with none.
     fn of_line(line: &str) -> Self {
         let line = line.trim_start().trim_start_matches('[');

@@ -133,27 +133,6 @@ fn percent_encode(text: &str) -> String {
     out
 }
 
-/// Decodes percent encoding. A percent sign without two hexadecimal digits stays as it is.
-pub(crate) fn percent_decode(bytes: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut rest = bytes;
-    while let Some((first, tail)) = rest.split_first() {
-        let digits = tail.get(..2).and_then(|two| std::str::from_utf8(two).ok());
-        let byte = digits.and_then(|two| u8::from_str_radix(two, 16).ok());
-        match (first, byte) {
-            (b'%', Some(byte)) => {
-                out.push(byte);
-                rest = &tail[2..];
-            }
-            _ => {
-                out.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use http::StatusCode;
@@ -215,6 +194,11 @@ mod tests {
             assert_eq!(read_grpc(&trailers), Some(Err(failure)));
         }
         assert_eq!(read_grpc(&HeaderMap::new()), None);
+        let mut trailers = HeaderMap::new();
+        trailers.insert(&GRPC_STATUS, HeaderValue::from_static("2"));
+        trailers.insert(&GRPC_MESSAGE, HeaderValue::from_static("100%+f %20%zz"));
+        let failure = Failure::new(Code::Unknown, "100%+f  %zz");
+        assert_eq!(read_grpc(&trailers), Some(Err(failure)));
     }
 
     #[test]
@@ -230,6 +214,5 @@ mod tests {
             code(400, r#"{"code":"novel","message":"m"}"#),
             Code::Internal
         );
-        assert_eq!(percent_decode(b"100% %zz %4"), b"100% %zz %4");
     }
 }

@@ -34,6 +34,23 @@ pub enum Texts {
 }
 
 impl Form {
+    /// Returns the form for people at a terminal, or for programs elsewhere. Strings have quotes only with `is_json`; on
+    /// a terminal the others pass through `shown`.
+    pub fn for_output(is_terminal: bool, is_json: bool, shown: fn(&str) -> String) -> Self {
+        Self {
+            layout: if is_terminal {
+                Layout::Indented
+            } else {
+                Layout::Compact
+            },
+            texts: match (is_json, is_terminal) {
+                (true, _) => Texts::Quoted,
+                (false, true) => Texts::Shown(shown),
+                (false, false) => Texts::Plain,
+            },
+        }
+    }
+
     /// Writes one output and its line end with one call.
     pub(crate) fn write(self, value: &Val, output: &mut impl Write) -> io::Result<()> {
         let mut line = Vec::new();

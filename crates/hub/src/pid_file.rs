@@ -172,6 +172,16 @@ impl std::fmt::Display for HubProcess {
 }
 
 impl HubProcess {
+    /// Returns the process of a running hub as JSON, for programs.
+    pub fn status_json(&self) -> Value {
+        json!({
+            "running": true,
+            "pid": self.pid,
+            "hubURL": self.url,
+            "startedAt": self.started,
+        })
+    }
+
     /// Returns the hub that holds the lock of the pid file at `path`; `None` if it is a runtime or no process.
     pub fn hub_at(path: &Path) -> Option<Self> {
         Self::at(path).filter(|process| process.role == ProcessRole::Hub)

@@ -1,13 +1,14 @@
 //! Calls that are due, and their results.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use croner::Cron;
 use jiff::{Timestamp, Zoned};
 use pinion_clip::logs::Level;
 use pinion_hub::HubCall;
+use pinion_sync::lock;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -31,15 +32,11 @@ struct Planned {
     due: Option<(Cron, Timestamp)>,
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Timed for Scheduler {
     /// Starts the calls that are due.
     fn tick(self: &Arc<Self>, now: &Zoned) -> Option<Timestamp> {
         let schedules: Vec<Schedule> = self.all().into_iter().filter(|it| it.enabled).collect();
-        let mut plan = locked(&self.plan);
+        let mut plan = lock(&self.plan);
         let known: HashSet<&str> = schedules.iter().map(|it| it.id.as_str()).collect();
         plan.0.retain(|id, _| known.contains(id.as_str()));
         let mut first = None;

@@ -1,5 +1,7 @@
 //! The parts of HTTP requests that select a file and a range of it.
 
+use pinion_text::percent;
+
 use crate::ClipError;
 
 /// A range of a file, in the form of [`super::WebRequest`].
@@ -49,18 +51,7 @@ pub fn content_range(offset: u64, length: u64, total: u64) -> Option<String> {
 
 /// Decodes the percent escapes of a path; `None` if one is incomplete or the result is not UTF-8.
 pub fn decode_path(path: &str) -> Option<String> {
-    let mut bytes = path.bytes();
-    let mut decoded = Vec::with_capacity(path.len());
-    while let Some(byte) = bytes.next() {
-        if byte == b'%' {
-            let mut digit = || char::from(bytes.next()?).to_digit(16);
-            let (high, low) = (digit()?, digit()?);
-            decoded.push((high * 16 + low) as u8);
-        } else {
-            decoded.push(byte);
-        }
-    }
-    String::from_utf8(decoded).ok()
+    String::from_utf8(percent::decode_strictly(path.as_bytes())?).ok()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A client's connections: opened when needed, reused, and dropped when lost.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::{Request, Response};
@@ -8,6 +8,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::{TrySendError, http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use pinion_status::{Code, Failure};
+use pinion_sync::lock;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -185,7 +186,3 @@ impl Connection {
 pub(super) type PendingResponse = std::pin::Pin<
     Box<dyn Future<Output = Result<Response<Incoming>, TrySendError<Request<Body>>>> + Send>,
 >;
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}

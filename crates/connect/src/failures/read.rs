@@ -4,10 +4,11 @@ use base64::Engine;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use pinion_status::{Code, Detail, Failure};
+use pinion_text::percent;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{GRPC_DETAILS, GRPC_MESSAGE, GRPC_STATUS, STANDARD, percent_decode, status};
+use super::{GRPC_DETAILS, GRPC_MESSAGE, GRPC_STATUS, STANDARD, status};
 
 /// A failure in Connect's JSON form.
 #[derive(Deserialize)]
@@ -92,7 +93,7 @@ pub(crate) fn read_grpc(trailers: &HeaderMap) -> Option<Result<(), Failure>> {
         return Some(Ok(()));
     };
     let message = trailers.get(&GRPC_MESSAGE).map(HeaderValue::as_bytes);
-    let message = percent_decode(message.unwrap_or_default());
+    let message = percent::decode(message.unwrap_or_default());
     let mut failure = Failure::new(code, String::from_utf8_lossy(&message).into_owned());
     let details = trailers.get(&GRPC_DETAILS);
     let details = details.and_then(|value| STANDARD.decode(value.as_bytes()).ok());

@@ -8,9 +8,10 @@ use bytes::Bytes;
 use http::HeaderValue;
 use http::request::Parts;
 use pinion_status::Failure;
+use pinion_text::percent;
 
 use super::dispatch::{CallHead, is_gzip};
-use crate::failures::{URL_SAFE, percent_decode};
+use crate::failures::URL_SAFE;
 use crate::inbound::Inbound;
 use crate::protocol::{Codec, Protocol, WireFormat};
 
@@ -74,6 +75,6 @@ impl Query<'_> {
         } else {
             Cow::Borrowed(value)
         };
-        Some(percent_decode(spaced.as_bytes()))
+        Some(percent::decode(spaced.as_bytes()))
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pinion_text::hex;
+use pinion_text::percent;
 
 use crate::HistoryError;
 
@@ -142,21 +142,7 @@ fn uri_path(uri: &str) -> String {
         Some(rest) => rest.find('/').map_or("", |slash| &rest[slash..]),
         None => path,
     };
-    percent_decoded(path)
-}
-
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let code = match tail {
-            [a, b, ..] if *first == b'%' => hex::byte([*a, *b]),
-            _ => None,
-        };
-        bytes.push(code.unwrap_or(*first));
-        rest = if code.is_some() { &tail[2..] } else { tail };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    String::from_utf8_lossy(&percent::decode(path.as_bytes())).into_owned()
 }
 
 /// Parses a setting. It becomes part of a statement, so only a word is accepted.

@@ -1,5 +1,7 @@
 //! Sprig's functions on URLs, which are parsed and printed as Go does it.
 
+use pinion_text::percent;
+
 use super::{Arguments, Function, Outcome, Scope, exactly, text_value};
 use crate::value::Value;
 
@@ -248,26 +250,8 @@ fn hostname(host: &str) -> &str {
 }
 
 fn unescaped(text: &str) -> Result<String, String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [byte, after @ ..] = rest {
-        if *byte != b'%' {
-            bytes.push(*byte);
-            rest = after;
-            continue;
-        }
-        let digits = after
-            .get(..2)
-            .and_then(|digits| std::str::from_utf8(digits).ok());
-        let value = digits
-            .filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        let Some(value) = value else {
-            return Err("it has a % that begins no escape".to_owned());
-        };
-        bytes.push(value);
-        rest = after.get(2..).unwrap_or_default();
-    }
+    let bytes = percent::decode_strictly(text.as_bytes());
+    let bytes = bytes.ok_or("it has a % that begins no escape")?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
