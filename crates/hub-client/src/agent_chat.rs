@@ -3,6 +3,7 @@
 use pinion_connect::Receiver;
 use pinion_proto::hub::{InvokeRequest, InvokeResponse};
 use pinion_status::Failure;
+use pinion_text::harmless;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -33,6 +34,48 @@ pub enum ChatEvent {
     Text(String),
     /// The agent calls the tool of this name.
     ToolCall(String),
+}
+
+/// Formats the parts of an answer for a user. Tool calls appear on lines of their own on a terminal, elsewhere not.
+#[derive(Debug)]
+pub struct ChatText {
+    is_terminal: bool,
+    line_is_open: bool,
+}
+
+impl ChatText {
+    pub fn new(is_terminal: bool) -> Self {
+        Self {
+            is_terminal,
+            line_is_open: false,
+        }
+    }
+
+    /// Returns the text of the next part; empty if nothing of it is shown.
+    pub fn next(&mut self, event: ChatEvent) -> String {
+        match event {
+            ChatEvent::Text(text) => {
+                self.line_is_open = !text.ends_with('\n');
+                if self.is_terminal {
+                    // Text of an agent must not control the terminal.
+                    harmless(&text)
+                } else {
+                    text
+                }
+            }
+            ChatEvent::ToolCall(name) if self.is_terminal => {
+                let start = self.end();
+                format!("{start}[{}]\n", harmless(&name))
+            }
+            ChatEvent::ToolCall(_) => String::new(),
+        }
+    }
+
+    /// Returns the end of an unfinished line.
+    pub fn end(&mut self) -> &'static str {
+        let was_open = std::mem::take(&mut self.line_is_open);
+        if was_open { "\n" } else { "" }
+    }
 }
 
 /// The members of an agent's event that a conversation needs.

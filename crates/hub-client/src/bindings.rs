@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use pinion_clip::version::Range;
 use pinion_proto::hub::{ClipBinding, ClipInfo, DependencySlot, GetBindingsResponse};
+use pinion_proto::{Message, Text};
+use serde_json::Value;
 
 /// A slot of a clip: another clip that it calls.
 #[derive(Debug, PartialEq, Eq)]
@@ -15,6 +17,42 @@ pub struct Slot {
     pub bound_to: Option<String>,
     /// The aliases of the clips that fit; none for an undeclared slot.
     pub candidates: Vec<String>,
+}
+
+impl Slot {
+    /// Returns the cells of the slot in a table: name, package and clip.
+    pub fn row(&self) -> Vec<String> {
+        let bound_to = self.bound_to.as_deref().unwrap_or("-");
+        [&self.name, &self.wants, bound_to]
+            .map(str::to_owned)
+            .to_vec()
+    }
+
+    /// Returns the cells of the slot with the clips that fit it.
+    pub fn row_with_candidates(&self) -> Vec<String> {
+        let mut row = self.row();
+        row.push(if self.candidates.is_empty() {
+            "-".to_owned()
+        } else {
+            self.candidates.join(", ")
+        });
+        row
+    }
+}
+
+/// Removes all slots but one. The result is empty if the clip does not have it.
+pub fn keep_slot(bindings: &mut GetBindingsResponse, only: &str) {
+    let is_it = |name: &Text| name.as_str() == only;
+    bindings.dependency_slots.retain(|name, _| is_it(name));
+    bindings.bindings.retain(|name, _| is_it(name));
+}
+
+/// Returns the bindings as JSON, with the clips that fit each slot.
+pub fn candidates_json(bindings: &GetBindingsResponse, slots: &[Slot]) -> Value {
+    let mut json: Value = serde_json::from_str(&bindings.to_json()).unwrap_or_default();
+    let candidates = slots.iter().map(|slot| (&*slot.name, &*slot.candidates));
+    json["candidates"] = candidates.collect();
+    json
 }
 
 /// Returns all declared or bound slots, sorted by name. `clips` are the possible candidates.

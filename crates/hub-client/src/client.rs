@@ -163,6 +163,45 @@ impl HubClient {
         self.add_clip(&request).await
     }
 
+    /// Updates the clip `alias`, or all clips that come from a registry. Returns each clip before and after it.
+    ///
+    /// `report` receives the failures of single clips among all; the failure for `alias` is returned.
+    pub async fn update_clips(
+        &self,
+        alias: Option<&str>,
+        version: Option<&str>,
+        registry: Option<&str>,
+        mut report: impl FnMut(&ClipInfo, Failure),
+    ) -> Result<Vec<(ClipInfo, ClipInfo)>, Failure> {
+        let mut updated = Vec::new();
+        let clips = self
+            .clips()
+            .await
+            .map_err(|failure| self.explain(failure))?;
+        for clip in clips {
+            let is_wanted = match alias {
+                Some(alias) => clip.name == *alias,
+                None => is_from_registry(&clip),
+            };
+            if !is_wanted {
+                continue;
+            }
+            let update = self.update_clip(&clip, version, registry).await;
+            match update.map_err(|failure| self.explain(failure)) {
+                Ok(now) => updated.push((clip, now)),
+                Err(failure) if alias.is_some() => return Err(failure),
+                Err(failure) => report(&clip, failure),
+            }
+        }
+        match alias {
+            Some(alias) if updated.is_empty() => Err(Failure::new(
+                Code::NotFound,
+                format!("clip \"{alias}\" not found"),
+            )),
+            _ => Ok(updated),
+        }
+    }
+
     /// Returns a failure of a call as a message for the user, with a way to fix it.
     #[must_use]
     pub fn explain(&self, failure: Failure) -> Failure {

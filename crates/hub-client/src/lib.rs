@@ -21,15 +21,22 @@
 mod agent_chat;
 mod bindings;
 mod client;
+mod clip_text;
+mod data;
 mod login;
 mod target;
 mod tokens;
 
-pub use agent_chat::{AgentChat, ChatAnswer, ChatEvent};
-pub use bindings::{Slot, slots};
+pub use agent_chat::{AgentChat, ChatAnswer, ChatEvent, ChatText};
+pub use bindings::{Slot, candidates_json, keep_slot, slots};
 pub use client::{ClientSettings, HubClient, commands, hub_error, is_from_registry};
+pub use clip_text::{
+    CLIP_HEADINGS, added_text, clip_in_tabs, clip_row, hub_info_text, keep_command, manifest_text,
+    updated_text,
+};
+pub use data::{data_request, data_rows, decode_content, stat_text};
 pub use login::{
     log_in_with_token, remove_login, remove_registry_login, store_login, store_registry_login,
 };
 pub use target::HubTarget;
-pub use tokens::{TokenManager, TokenRequest};
+pub use tokens::{TOKEN_HEADINGS, TokenManager, TokenRequest, minute, token_row};

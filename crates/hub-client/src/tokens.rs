@@ -13,6 +13,9 @@ use serde_json::{Value, json};
 
 use crate::HubClient;
 
+/// The headings of the rows of [`token_row`].
+pub const TOKEN_HEADINGS: [&str; 7] = ["ID", "KIND", "FOR", "MAY", "EXPIRES", "LAST USED", "LABEL"];
+
 /// The longest answer about tokens, in bytes.
 const ANSWER_LIMIT: usize = 16 * 1024 * 1024;
 
@@ -115,6 +118,37 @@ impl TokenManager {
                 Ok(())
             }
         }
+    }
+}
+
+/// Returns the cells of a token in a table.
+pub fn token_row(token: &Value) -> Vec<String> {
+    let text = |key: &str| token[key].as_str().unwrap_or_default();
+    let may = match (text("kind"), token["manage"].as_bool()) {
+        ("super", _) => "everything",
+        (_, Some(true)) => "call, manage",
+        _ => "call",
+    };
+    let who = match text("alias") {
+        "" => text("scope"),
+        alias => alias,
+    };
+    vec![
+        text("id").to_owned(),
+        text("kind").to_owned(),
+        who.to_owned(),
+        may.to_owned(),
+        minute(text("expires"), "never"),
+        minute(text("lastUsed"), "-"),
+        text("label").to_owned(),
+    ]
+}
+
+/// Returns an RFC 3339 time to the minute, or `otherwise` if it is empty.
+pub fn minute(time: &str, otherwise: &str) -> String {
+    match time {
+        "" => otherwise.to_owned(),
+        time => time.chars().take(16).collect::<String>().replace('T', " "),
     }
 }
 
