@@ -2,11 +2,13 @@
 //!
 //! The crate holds framing on LF alone with a bounded reader, JSON printed as JavaScript prints it,
 //! a queue that merges progress instead of growing, a writer thread that owns the protocol's
-//! descriptor, repair of files with a torn last line, and explanations of JSON errors. It depends
-//! on no protocol and no message type.
+//! descriptor, a bounded pipe in memory, repair of files with a torn last line, and explanations of
+//! JSON errors. It depends on no protocol and no message type.
 
 mod delta;
 mod explain;
+mod feed;
+mod javascript;
 pub mod json;
 mod number;
 mod queue;
@@ -19,6 +21,8 @@ mod writer;
 
 pub use delta::DeltaText;
 pub use explain::{explain, explain_with_position};
+pub use feed::Feed;
+pub use javascript::{ErrorPosition, javascript_error};
 pub use queue::{Coalesce, Outgoing, Queue};
 pub use reader::{Input, read_lines, read_lines_until_too_long};
 pub use records::Records;

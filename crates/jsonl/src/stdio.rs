@@ -1,9 +1,25 @@
-//! Exclusive ownership of standard output.
+//! Exclusive ownership of standard output, and the wait for standard input.
 #![allow(unsafe_code)]
 
 use std::fs::File;
 use std::io;
 use std::os::fd::FromRawFd;
+use std::time::Duration;
+
+/// Longest wait for the first byte of standard input where a program can do without it.
+pub const FIRST_BYTE: Duration = Duration::from_millis(500);
+
+/// Reports whether standard input has data, or has ended, within `patience`.
+pub fn is_readable(patience: Duration) -> bool {
+    let mut poll = libc::pollfd {
+        fd: 0,
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    // SAFETY: one valid pollfd, which lives across the call.
+    let ready = unsafe { libc::poll(&mut poll, 1, patience.as_millis() as libc::c_int) };
+    ready > 0
+}
 
 /// Moves descriptor 1 to a private descriptor and points 1 at standard error.
 ///

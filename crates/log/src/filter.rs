@@ -11,6 +11,7 @@ use tracing_subscriber::filter::Targets;
 pub const TARGETS: &[&str] = &[
     "pinion",
     "pinion_agent",
+    "pinion_agent_mcp",
     "pinion_clip",
     "pinion_fleet",
     "pinion_hub",
@@ -223,7 +224,7 @@ mod tests {
             (
                 "h2=trace",
                 "unknown target \"h2\"",
-                "Use pinion, pinion_agent, pinion_clip, pinion_fleet, pinion_hub or pinion_llm.",
+                "Use pinion, pinion_agent, pinion_agent_mcp, pinion_clip, pinion_fleet, pinion_hub or pinion_llm.",
             ),
             (
                 "pinion_agent",

@@ -14,6 +14,7 @@ mod layer;
 mod mask;
 mod queue;
 mod record;
+mod setup;
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -29,6 +30,7 @@ pub use self::filter::{Filter, FilterError, LEVELS, TARGETS};
 pub use self::format::{Format, UnknownFormat};
 use self::layer::LogLayer;
 use self::queue::{Queue, Sink};
+pub use self::setup::{LogFlags, SetupError};
 
 /// Time to write the rest of the queue at the end of the program. A reader of standard error that does not read must
 /// not delay the exit longer.

@@ -13,7 +13,7 @@ pub(crate) mod wire;
 
 use std::collections::{HashMap, HashSet};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{self, Stdio};
@@ -274,7 +274,7 @@ impl Guardian {
     }
 }
 
-/// Starts a process as leader of its own session, with its three descriptors and no others.
+/// Starts a process as leader of its own session, with its own descriptors and no others.
 #[allow(unsafe_code, reason = "preparing a child between fork and exec")]
 fn spawn(start: Start) -> io::Result<i32> {
     let mut words = start.words.iter();
@@ -292,6 +292,9 @@ fn spawn(start: Start) -> io::Result<i32> {
         .envs(start.variables)
         .current_dir(start.directory);
     command.stdin(stdin).stdout(stdout).stderr(stderr);
+    let mut extra: Vec<i32> = start.extra.iter().map(AsRawFd::as_raw_fd).collect();
+    // Copies above the numbers that the process gets, so that none overwrites another.
+    let above = 3 + extra.len() as i32;
     let parent = getpid();
     // SAFETY: only system calls that are safe between fork and exec; nothing allocates or locks.
     unsafe {
@@ -305,6 +308,14 @@ fn spawn(start: Start) -> io::Result<i32> {
             }
             let flag = libc::CLOSE_RANGE_CLOEXEC;
             libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, flag);
+            for source in &mut extra {
+                *source = libc::fcntl(*source, libc::F_DUPFD_CLOEXEC, above);
+            }
+            for (target, copy) in (3..).zip(&extra) {
+                if libc::dup2(*copy, target) < 0 {
+                    return Err(io::Error::last_os_error());
+                }
+            }
             Ok(())
         });
     }

@@ -131,8 +131,21 @@ impl Drop for Running {
     }
 }
 
+/// Like [`launch`], with `extra` as the descriptors 3 and up of the process.
+pub async fn launch_with(request: Launch, extra: Vec<OwnedFd>) -> io::Result<Running> {
+    if extra.len() > wire::MAX_EXTRA {
+        let reason = format!("a process gets at most {} descriptors", 3 + wire::MAX_EXTRA);
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+    }
+    start(request, extra).await
+}
+
 /// Starts a process. The error is the system's, or [`KILLED`](crate::KILLED) if the guardian died meanwhile.
 pub async fn launch(launch: Launch) -> io::Result<Running> {
+    start(launch, Vec::new()).await
+}
+
+async fn start(launch: Launch, extra: Vec<OwnedFd>) -> io::Result<Running> {
     if launch.texts().any(|text| !wire::is_sendable(text)) {
         let reason = "a text contains a NUL character";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
@@ -150,6 +163,7 @@ pub async fn launch(launch: Launch) -> io::Result<Running> {
             or_null(launch.stdout)?,
             or_null(launch.stderr)?,
         ],
+        extra,
     };
     for _ in 0..MAX_ATTEMPTS {
         let link = link::link().await?;

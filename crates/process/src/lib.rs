@@ -4,8 +4,8 @@
 //! launches programs through [`launch()`] or [`launch_piped`]; none uses `std::process` for programs that users or models
 //! choose. [`Child`] supervises one process to its orderly end. This crate has no shell and interprets no output.
 //!
-//! The public modules are about the program's own process: its [`signals`], its limits ([`descriptors`]), its async
-//! [`runtime`] and the [`reader`] of its output.
+//! The public modules are about the program's own process: its [`signals`], its limits ([`descriptors`]), its
+//! [`memory`], its async [`runtime`] and the [`reader`] of its output.
 
 #![warn(missing_docs)]
 
@@ -14,6 +14,7 @@ mod ending;
 mod guardian;
 mod launch;
 mod link;
+pub mod memory;
 mod pipes;
 pub mod reader;
 pub mod runtime;
@@ -22,6 +23,6 @@ pub mod signals;
 pub use ending::{Child, ChildEvent, Ending, EndingLimits, EndingStep};
 pub use guardian::guardian_main;
 pub use guardian::sweep::FAMILY;
-pub use launch::{Environment, Exit, GUARDIAN_ARGUMENT, Launch, Running, launch};
+pub use launch::{Environment, Exit, GUARDIAN_ARGUMENT, Launch, Running, launch, launch_with};
 pub use link::{KILLED, kill_all, kill_family, set_guardian};
 pub use pipes::{Pipes, Tail, input_pipe, launch_piped, output_pipe};

@@ -11,9 +11,10 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
+use pinion_sync::lock;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -106,10 +107,6 @@ fn degrade(reason: &str) {
              but background processes may survive if pinion is killed with SIGKILL."
         );
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// One end of the socket to a guardian.

@@ -25,7 +25,7 @@ pub fn survive_file_limits() {
 
 /// Listens to SIGTERM and SIGHUP from its creation on, so that no signal between two waits is lost.
 #[derive(Debug)]
-pub struct Ending {
+pub struct ShutdownSignals {
     terminate: Signal,
     hang_up: Signal,
     /// SIGINT, if it does not end the program at once.
@@ -34,7 +34,7 @@ pub struct Ending {
     quit: Option<Signal>,
 }
 
-impl Ending {
+impl ShutdownSignals {
     /// Listens to SIGTERM and SIGHUP.
     pub fn listen(runtime: &Runtime) -> io::Result<Self> {
         let _inside = runtime.enter();
@@ -48,11 +48,11 @@ impl Ending {
 
     /// Listens to SIGTERM, SIGHUP and SIGINT.
     pub fn listen_to_all(runtime: &Runtime) -> io::Result<Self> {
-        let ending = Self::listen(runtime)?;
+        let signals = Self::listen(runtime)?;
         let _inside = runtime.enter();
         Ok(Self {
             interrupt: Some(signal(SignalKind::interrupt())?),
-            ..ending
+            ..signals
         })
     }
 
@@ -66,7 +66,7 @@ impl Ending {
     }
 
     /// Waits for a signal and returns its exit code.
-    pub async fn signalled(&mut self) -> u8 {
+    pub async fn received(&mut self) -> u8 {
         tokio::select! {
             _ = self.terminate.recv() => 143,
             _ = self.hang_up.recv() => 129,

@@ -2,7 +2,7 @@
 //!
 //! An order is a length (u32, little endian), a kind byte, an id (u64) and, for a start, texts that each
 //! end in NUL: directory, number of words, words, variables. Descriptors for the new process's
-//! stdin, stdout and stderr travel with the length. A report is always 13 bytes.
+//! stdin, stdout and stderr, and further ones for 3 and up, travel with the length. A report is always 13 bytes.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -26,6 +26,8 @@ const START_BARE: u8 = 8;
 const REPORT_LENGTH: usize = 13;
 /// The largest order in bytes; the kernel's limit on argument lists is lower.
 const MAX_ORDER: usize = 16 * 1024 * 1024;
+/// The most descriptors of a process beyond stderr.
+pub(crate) const MAX_EXTRA: usize = 13;
 
 /// A process to start.
 #[derive(Debug)]
@@ -38,6 +40,8 @@ pub(crate) struct Start {
     pub base: Environment,
     /// Stdin, stdout and stderr.
     pub stdio: [OwnedFd; 3],
+    /// The descriptors 3 and up; at most [`MAX_EXTRA`].
+    pub extra: Vec<OwnedFd>,
 }
 
 /// A message from pinion to the guardian.
@@ -97,7 +101,12 @@ pub(crate) fn send_start(mut stream: &UnixStream, id: u64, start: &Start) -> io:
     }
 
     let length = (body.len() as u32).to_le_bytes();
-    let descriptors: Vec<RawFd> = start.stdio.iter().map(AsRawFd::as_raw_fd).collect();
+    let descriptors: Vec<RawFd> = start
+        .stdio
+        .iter()
+        .chain(&start.extra)
+        .map(AsRawFd::as_raw_fd)
+        .collect();
     let slices = [IoSlice::new(&length), IoSlice::new(&body)];
     let rights = [ControlMessage::ScmRights(&descriptors)];
     let sent = loop {
@@ -147,7 +156,7 @@ fn receive_length(stream: &UnixStream) -> io::Result<Option<(usize, Vec<OwnedFd>
     let mut filled = 0;
     let mut descriptors = Vec::new();
     while filled < length.len() {
-        let mut space = nix::cmsg_space!([RawFd; 3]);
+        let mut space = nix::cmsg_space!([RawFd; 3 + MAX_EXTRA]);
         let mut slices = [IoSliceMut::new(&mut length[filled..])];
         let flags = MsgFlags::MSG_CMSG_CLOEXEC;
         let message = match recvmsg::<()>(
@@ -182,7 +191,8 @@ fn own(descriptor: RawFd) -> OwnedFd {
     unsafe { OwnedFd::from_raw_fd(descriptor) }
 }
 
-fn parse_start(body: &[u8], stdio: Vec<OwnedFd>) -> Option<Start> {
+fn parse_start(body: &[u8], mut stdio: Vec<OwnedFd>) -> Option<Start> {
+    let extra = stdio.split_off(stdio.len().min(3));
     let mut texts = body.strip_suffix(&[0])?.split(|&byte| byte == 0);
     let os_string = |text: &[u8]| OsString::from_vec(text.to_vec());
     let directory = PathBuf::from(os_string(texts.next()?));
@@ -203,6 +213,7 @@ fn parse_start(body: &[u8], stdio: Vec<OwnedFd>) -> Option<Start> {
         variables,
         base: Environment::Inherited,
         stdio: stdio.try_into().ok()?,
+        extra,
     })
 }
 
@@ -254,12 +265,14 @@ mod tests {
     fn orders_arrive_with_their_descriptors() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let (reader, writer) = std::io::pipe().unwrap();
+        let (extra_reader, extra_writer) = std::io::pipe().unwrap();
         let start = Start {
             directory: "/tmp/ü".into(),
             words: vec!["sh".into(), "-c".into(), "".into(), "echo\n".into()],
             variables: vec![("A".into(), "b=c".into()), ("E".into(), "".into())],
             base: Environment::Empty,
             stdio: [null(), writer.into(), null()],
+            extra: vec![extra_writer.into()],
         };
         send_start(&ours, 7, &start).unwrap();
         send_kill(&ours, 8).unwrap();
@@ -274,9 +287,13 @@ mod tests {
         assert_eq!(received.base, Environment::Empty);
         let [_, stdout, _] = received.stdio;
         File::from(stdout).write_all(b"through").unwrap();
+        for extra in received.extra {
+            File::from(extra).write_all(b"beyond").unwrap();
+        }
         let mut text = String::new();
         { reader }.read_to_string(&mut text).unwrap();
-        assert_eq!(text, "through");
+        { extra_reader }.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "throughbeyond");
 
         assert!(matches!(
             receive_order(&theirs).unwrap(),
