@@ -11,6 +11,7 @@ mod mask;
 mod message;
 mod model;
 pub mod shape;
+mod system;
 mod thinking;
 mod usage;
 
@@ -18,10 +19,11 @@ pub use image::image_type;
 pub use mask::{Mask, MaskStream, is_secret_variable, mask_headers};
 pub use message::{
     AssistantMessage, BashExecutionMessage, Block, BranchSummaryMessage, CompactionSummaryMessage,
-    Content, CustomMessage, Message, StopReason, TextBlock, ThinkingBlock, ToolCall,
-    ToolResultMessage, UserMessage,
+    Content, CustomMessage, Message, NestedCall, NestedCallStatus, NestedCalls, StopReason,
+    TextBlock, ThinkingBlock, ToolCall, ToolResultMessage, UserMessage,
 };
 pub use model::{CostTier, Model, ModelCost, ToolSpec};
+pub use system::{DeclaredTool, RemovedTool, SystemMessage};
 pub use thinking::{ThinkingLevel, UnknownThinkingLevel};
 pub use usage::{Cost, Usage};
 

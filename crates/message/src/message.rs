@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::shape::{UserBlock, UserContent};
-use crate::{Millis, Usage};
+use crate::{Millis, SystemMessage, ThinkingLevel, Usage};
 
 /// One message of a conversation; `role` selects the variant.
 ///
@@ -28,6 +28,8 @@ pub enum Message {
     CompactionSummary(CompactionSummaryMessage),
     /// A summary of an abandoned branch.
     BranchSummary(BranchSummaryMessage),
+    /// The system prompt and the tools, or a change of them. Providers receive both outside the conversation.
+    System(SystemMessage),
 }
 
 /// Either a plain string or a list of blocks; both occur in session files.
@@ -180,9 +182,18 @@ pub struct AssistantMessage {
     /// The model that the provider reports, if it differs from `model`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_model: Option<String>,
+    /// The provider's own word for the reason why the answer ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw_stop_reason: Option<String>,
     /// The error message, with stop reasons `error` and `aborted`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_message: Option<String>,
+    /// Milliseconds from the request to the end of the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// The thinking level of the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking_level: Option<ThinkingLevel>,
 }
 
 /// The result of a tool call.
@@ -202,10 +213,61 @@ pub struct ToolResultMessage {
     /// The call failed.
     #[serde(default)]
     pub is_error: bool,
+    /// The running time in milliseconds; absent if the tool did not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-since" = "modern"))]
+    pub duration_ms: Option<u64>,
     /// The time of creation, in milliseconds since 1970.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub timestamp: Millis,
+    /// The calls that the tool made while it ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nested_calls: Option<NestedCalls>,
+}
+
+/// The calls that a tool made while it ran.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NestedCalls {
+    /// The calls, in the order in which they began.
+    pub calls: Vec<NestedCall>,
+    /// Every call is listed with its arguments, and has ended.
+    pub complete: bool,
+}
+
+/// A call that a tool made while it ran.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NestedCall {
+    /// The id of the call that made it, `/` and a number.
+    pub id: String,
+    /// The tool's name.
+    pub name: String,
+    /// The outcome.
+    pub status: NestedCallStatus,
+    /// The arguments; absent if they are too large.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Value>,
+    /// The length of absent arguments, in bytes of JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments_bytes: Option<u64>,
+    /// The running time in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// The beginning of the text of a failed call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// The outcome of a call that a tool made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)]
+pub enum NestedCallStatus {
+    Ok,
+    Error,
+    /// The call had not ended when the tool ended.
+    Unfinished,
 }
 
 /// A shell command the user ran outside the model's turn.
@@ -278,8 +340,9 @@ pub struct CompactionSummaryMessage {
 pub struct BranchSummaryMessage {
     /// The summary.
     pub summary: String,
-    /// The leaf entry of the abandoned branch, or `root`.
-    pub from_id: String,
+    /// The leaf entry of the abandoned branch, or `root`; `null` if nothing was abandoned.
+    #[serde(default)]
+    pub from_id: Option<String>,
     /// The time of creation, in milliseconds since 1970.
     #[serde(default)]
     #[schemars(range(min = 0))]
@@ -338,6 +401,15 @@ impl AssistantMessage {
     pub fn joined_text(&self, separator: &str) -> String {
         joined_text(&self.content, separator)
     }
+
+    /// Removes the members that only newer sessions have: raw stop reason, duration, thinking level, and the details
+    /// of the usage.
+    pub fn remove_measurements(&mut self) {
+        self.raw_stop_reason = None;
+        self.duration_ms = None;
+        self.thinking_level = None;
+        self.usage = self.usage.without_details();
+    }
 }
 
 fn joined_text(blocks: &[Block], separator: &str) -> String {
@@ -356,6 +428,7 @@ impl Message {
             Self::Custom(_) => "custom",
             Self::CompactionSummary(_) => "compactionSummary",
             Self::BranchSummary(_) => "branchSummary",
+            Self::System(_) => "system",
         }
     }
 
@@ -377,6 +450,7 @@ impl Message {
             Self::Custom(message) => message.timestamp,
             Self::CompactionSummary(message) => message.timestamp,
             Self::BranchSummary(message) => message.timestamp,
+            Self::System(message) => message.timestamp,
         }
     }
 }

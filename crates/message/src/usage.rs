@@ -17,10 +17,18 @@ pub struct Usage {
     pub cache_read: u64,
     /// Prompt tokens written to a cache.
     pub cache_write: u64,
+    /// Answer tokens spent on reasoning, included in `output`; absent if the API does not report them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-since" = "modern"))]
+    pub reasoning: Option<u64>,
     /// All tokens, as the provider counts them.
     pub total_tokens: u64,
     /// The cost in USD.
     pub cost: Cost,
+    /// Tokens of `cache_write` that stay in the cache for an hour; absent if the API does not report them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-since" = "modern"))]
+    pub cache_write_1h: Option<u64>,
 }
 
 /// USD, per kind of token.
@@ -42,6 +50,10 @@ pub struct Cost {
     /// The sum of the four.
     #[schemars(range(min = 0))]
     pub total: f64,
+    /// The provider reported `total`; absent if nothing was counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-since" = "modern"))]
+    pub total_from_provider: Option<bool>,
 }
 
 impl Usage {
@@ -58,6 +70,7 @@ impl Usage {
         self.cost.cache_write = part(rates.cache_write, self.cache_write);
         self.cost.total =
             self.cost.input + self.cost.output + self.cost.cache_read + self.cost.cache_write;
+        self.cost.total_from_provider = Some(false);
     }
 
     /// Adds the tokens and cost of another request.
@@ -76,6 +89,21 @@ impl Usage {
         self.cost.cache_read += other.cost.cache_read;
         self.cost.cache_write += other.cost.cache_write;
         self.cost.total += other.cost.total;
+        self.reasoning = sum_of_known(self.reasoning, other.reasoning);
+        self.cache_write_1h = sum_of_known(self.cache_write_1h, other.cache_write_1h);
+        let reported = |cost: &Cost| cost.total_from_provider;
+        self.cost.total_from_provider = match (reported(&self.cost), reported(&other.cost)) {
+            (Some(left), Some(right)) => Some(left && right),
+            (known, None) | (None, known) => known,
+        };
+    }
+
+    /// Returns the usage without the members that only newer sessions have.
+    pub fn without_details(mut self) -> Self {
+        self.reasoning = None;
+        self.cache_write_1h = None;
+        self.cost.total_from_provider = None;
+        self
     }
 
     /// Returns the size of the context after this request, in tokens.
@@ -85,6 +113,14 @@ impl Usage {
         } else {
             sum([self.input, self.output, self.cache_read, self.cache_write])
         }
+    }
+}
+
+/// Adds two counts of which either may be absent.
+fn sum_of_known(left: Option<u64>, right: Option<u64>) -> Option<u64> {
+    match (left, right) {
+        (Some(left), Some(right)) => Some(left.saturating_add(right)),
+        (known, None) | (None, known) => known,
     }
 }
 

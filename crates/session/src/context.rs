@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pinion_message::{CompactionSummaryMessage, Message, ThinkingLevel};
+use pinion_message::{CompactionSummaryMessage, Message, SystemMessage, ThinkingLevel};
 use serde::Deserialize;
 
 use crate::edits::Edits;
@@ -88,6 +88,15 @@ impl Context {
             context.extend(path, &edits);
             return context;
         };
+        let has_system_message = compaction.system_message.is_some();
+        if let Some(message) = compaction.system_message {
+            let timestamp = path[at].timestamp().unwrap_or(message.timestamp);
+            let message = SystemMessage {
+                timestamp,
+                ..message
+            };
+            context.push(path[at], Arc::new(Message::System(message)), &edits);
+        }
         let summary = Message::CompactionSummary(CompactionSummaryMessage {
             summary: compaction.summary,
             tokens_before: compaction.tokens_before.max(0) as u64,
@@ -98,7 +107,11 @@ impl Context {
         let kept = path[..at]
             .iter()
             .position(|entry| Some(&*entry.id) == first_kept);
-        context.extend(&path[kept.unwrap_or(at)..at], &edits);
+        let kept = path[kept.unwrap_or(at)..at].iter().copied();
+        // The system message of the compaction replaces those before it.
+        let is_replaced = |entry: &&Entry| has_system_message && entry.is_message_of(Role::System);
+        let kept: Vec<&Entry> = kept.filter(|entry| !is_replaced(entry)).collect();
+        context.extend(&kept, &edits);
         context.extend(&path[at + 1..], &edits);
         context
     }

@@ -9,12 +9,12 @@ use std::fmt;
 
 use pinion_message::{
     AssistantMessage, BashExecutionMessage, Block, BranchSummaryMessage, CompactionSummaryMessage,
-    Content, Cost, CustomMessage, Message, Millis, StopReason, TextBlock, ThinkingBlock, ToolCall,
-    ToolResultMessage, Usage, UserMessage,
+    Content, Cost, CustomMessage, Message, Millis, StopReason, SystemMessage, TextBlock,
+    ThinkingBlock, ToolCall, ToolResultMessage, Usage, UserMessage,
 };
 use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, de};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{clock, json};
 
@@ -85,6 +85,12 @@ fn dollars<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> 
     Ok(Option::<f64>::deserialize(deserializer)?.unwrap_or(0.0))
 }
 
+/// Parses a number of tokens or milliseconds that may be absent; anything else than a number counts as absent.
+fn known_count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    Ok(value.as_f64().map(|number| number.max(0.0) as u64))
+}
+
 #[derive(Deserialize)]
 struct MessageLine {
     message: FlatMessage,
@@ -112,11 +118,19 @@ struct FlatMessage {
     stop_reason: Option<String>,
     response_id: Option<String>,
     response_model: Option<String>,
+    raw_stop_reason: Option<String>,
     error_message: Option<String>,
+    #[serde(deserialize_with = "known_count")]
+    duration_ms: Option<u64>,
+    thinking_level: Option<String>,
+    sections: Option<Map<String, Value>>,
+    tools_added: Option<Value>,
+    tools_removed: Option<Value>,
     tool_call_id: Option<String>,
     tool_name: Option<String>,
     details: Option<Value>,
     is_error: Option<bool>,
+    nested_calls: Option<Value>,
     command: Option<String>,
     output: Option<String>,
     exit_code: Option<f64>,
@@ -143,9 +157,13 @@ pub(crate) struct FlatUsage {
     cache_read: u64,
     #[serde(deserialize_with = "tokens")]
     cache_write: u64,
+    #[serde(deserialize_with = "known_count")]
+    reasoning: Option<u64>,
     #[serde(deserialize_with = "tokens")]
     total_tokens: u64,
     cost: Option<FlatCost>,
+    #[serde(deserialize_with = "known_count")]
+    cache_write_1h: Option<u64>,
 }
 
 #[derive(Deserialize, Default)]
@@ -161,6 +179,7 @@ struct FlatCost {
     cache_write: f64,
     #[serde(deserialize_with = "dollars")]
     total: f64,
+    total_from_provider: Option<bool>,
 }
 
 /// The members of all kinds of blocks.
@@ -311,16 +330,40 @@ impl From<FlatUsage> for Usage {
             output: flat.output,
             cache_read: flat.cache_read,
             cache_write: flat.cache_write,
+            reasoning: flat.reasoning,
             total_tokens: flat.total_tokens,
+            cache_write_1h: flat.cache_write_1h,
             cost: Cost {
                 input: cost.input,
                 output: cost.output,
                 cache_read: cost.cache_read,
                 cache_write: cost.cache_write,
                 total: cost.total,
+                total_from_provider: cost.total_from_provider,
             },
         }
     }
+}
+
+/// Reads the elements of a list that can be read.
+fn list<T: de::DeserializeOwned>(value: Option<Value>) -> Vec<T> {
+    let Some(Value::Array(items)) = value else {
+        return Vec::new();
+    };
+    let read = items.into_iter().map(serde_json::from_value);
+    read.filter_map(Result::ok).collect()
+}
+
+/// Parses a system message that is a member of another entry; anything else counts as absent.
+pub(crate) fn optional_system_message<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<SystemMessage>, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    let flat = serde_json::from_value::<FlatMessage>(value).ok();
+    Ok(match flat.and_then(FlatMessage::into_message) {
+        Some(Message::System(message)) => Some(message),
+        _ => None,
+    })
 }
 
 fn stop_reason(word: Option<&str>) -> StopReason {
@@ -352,7 +395,10 @@ impl FlatMessage {
                 timestamp,
                 response_id: self.response_id,
                 response_model: self.response_model,
+                raw_stop_reason: self.raw_stop_reason,
                 error_message: self.error_message,
+                duration_ms: self.duration_ms,
+                thinking_level: self.thinking_level.and_then(|level| level.parse().ok()),
             }),
             "toolResult" => Message::ToolResult(ToolResultMessage {
                 tool_call_id: self.tool_call_id?,
@@ -360,7 +406,11 @@ impl FlatMessage {
                 content: self.content.into_blocks(),
                 details: self.details,
                 is_error: self.is_error.unwrap_or_default(),
+                duration_ms: self.duration_ms,
                 timestamp,
+                nested_calls: self
+                    .nested_calls
+                    .and_then(|calls| serde_json::from_value(calls).ok()),
             }),
             "bashExecution" => Message::BashExecution(BashExecutionMessage {
                 command: self.command?,
@@ -386,8 +436,15 @@ impl FlatMessage {
             }),
             "branchSummary" => Message::BranchSummary(BranchSummaryMessage {
                 summary: self.summary?,
-                from_id: self.from_id.unwrap_or_default(),
+                from_id: self.from_id,
                 timestamp,
+            }),
+            "system" => Message::System(SystemMessage {
+                content: self.content.into_content(),
+                sections: self.sections.unwrap_or_default(),
+                timestamp,
+                tools_added: list(self.tools_added),
+                tools_removed: list(self.tools_removed),
             }),
             _ => return None,
         })
@@ -407,6 +464,9 @@ mod tests {
             r#"{"role":"toolResult","toolCallId":"c","toolName":"edit","content":[{"type":"text","text":"ok"}],"details":{"diff":"+1"},"isError":true,"timestamp":8}"#,
             r#"{"role":"bashExecution","command":"ls","output":"x\n","exitCode":2,"cancelled":false,"truncated":true,"fullOutputPath":"/tmp/x","timestamp":9,"excludeFromContext":true}"#,
             r#"{"role":"custom","customType":"lab","content":"x","display":true,"details":[1],"timestamp":9}"#,
+            r#"{"role":"assistant","content":[],"api":"a","provider":"p","model":"m","usage":{"input":1,"output":2,"cacheRead":3,"cacheWrite":4,"reasoning":1,"totalTokens":10,"cost":{"input":0.5,"output":0.25,"cacheRead":0,"cacheWrite":0.125,"total":0.875,"totalFromProvider":false},"cacheWrite1h":2},"stopReason":"stop","timestamp":7,"rawStopReason":"end_turn","durationMs":5,"thinkingLevel":"high"}"#,
+            r#"{"role":"toolResult","toolCallId":"c","toolName":"ls","content":[],"isError":false,"durationMs":4,"timestamp":8}"#,
+            r#"{"role":"system","content":"","sections":{"preamble":"p","old":null},"timestamp":9,"toolsAdded":[{"name":"ls","description":"d","parameters":{"type":"object"},"constrainedSampling":{"type":"json_schema"}}],"toolsRemoved":[{"name":"bash"}]}"#,
         ];
         for text in messages {
             let strict: Message = serde_json::from_str(text).unwrap();
@@ -427,7 +487,7 @@ mod tests {
             (StopReason::Stop, 1, 1)
         );
         assert_eq!(
-            message(br#"{"message":{"role":"system","content":"x"}}"#),
+            message(br#"{"message":{"role":"later","content":"x"}}"#),
             None
         );
     }

@@ -94,6 +94,8 @@ fn with_content(mut message: Message, content: &Content) -> Message {
         }
         Message::CompactionSummary(summary) => summary.summary = text(),
         Message::BranchSummary(summary) => summary.summary = text(),
+        // The system prompt is not part of the conversation.
+        Message::System(_) => {}
     }
     message
 }

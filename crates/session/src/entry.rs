@@ -10,7 +10,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use pinion_message::{Message, Millis, Usage};
+use pinion_message::{Message, Millis, SystemMessage, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -54,6 +54,7 @@ pub enum Role {
     ToolResult,
     BashExecution,
     Custom,
+    System,
     Other,
 }
 
@@ -95,6 +96,9 @@ pub struct CompactionEntry {
     /// A hook made it.
     #[serde(default)]
     pub from_hook: Option<bool>,
+    /// The system prompt and the tools at the time of the compaction.
+    #[serde(default, deserialize_with = "decode::optional_system_message")]
+    pub system_message: Option<SystemMessage>,
 }
 
 /// The members that every entry has.
@@ -316,6 +320,7 @@ impl Role {
             "toolResult" => Self::ToolResult,
             "bashExecution" => Self::BashExecution,
             "custom" => Self::Custom,
+            "system" => Self::System,
             _ => Self::Other,
         }
     }

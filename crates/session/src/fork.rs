@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use pinion_message::now_millis;
@@ -73,7 +74,7 @@ impl Store {
             .entries()
             .filter(|entry| entry.kind != EntryKind::Damaged)
         {
-            copy.tree.push(entry.clone());
+            Arc::make_mut(&mut copy.tree).push(entry.clone());
         }
         copy.leaf = copy.tree.last_id().cloned();
         copy.write_now()?;

@@ -25,6 +25,9 @@
 //! visible damage is read as a whole, like a small one; a background thread looks for damage inside the messages, and
 //! [`Store::take_notices`] reports it.
 //!
+//! Reads that need the messages block while the file is read. [`Store::snapshot`] returns the session as it is for a
+//! thread that may block; [`Store::is_partly_in_file`] reports whether that is needed.
+//!
 //! # One writer
 //!
 //! One process at a time writes a session: opening takes an advisory lock on the file, and a second `pinion` gets
@@ -54,6 +57,7 @@ mod report;
 mod save;
 mod scan;
 mod session_file;
+mod snapshot;
 mod stats;
 mod store;
 mod stored_line;
@@ -72,6 +76,7 @@ pub use new_entry::NewEntry;
 pub use open::Reload;
 pub use report::plain_text;
 pub use save::{SaveListener, SaveNumber, SaveProgress, SaveWait};
+pub use snapshot::Snapshot;
 pub use stats::{ContextUsage, Stats, TokenTotals, stats};
 pub use store::{NewSession, Opened, Store};
 pub use tree::Label;

@@ -34,7 +34,7 @@ pub struct SessionInfo {
     pub created: Millis,
     /// The time of the last message of the user or a model.
     pub modified: Millis,
-    /// The number of messages on all branches.
+    /// The number of messages on all branches, without those that hold the system prompt.
     pub message_count: usize,
     /// The text of the user's first message, or `(no messages)`.
     pub first_message: String,
@@ -95,7 +95,10 @@ pub(crate) fn describe(path: &Path) -> Option<SessionInfo> {
     };
     let header = header?;
     let entries = tree.entries();
-    let is_message = |entry: &&Entry| matches!(entry.kind, EntryKind::Message(_));
+    let is_message = |entry: &&Entry| match entry.kind {
+        EntryKind::Message(role) => role != Role::System,
+        _ => false,
+    };
     let first = entries
         .iter()
         .filter(|entry| entry.is_message_of(Role::User));

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use pinion_message::{Content, Message, Millis, ThinkingLevel, Usage};
+use pinion_message::{Content, Message, Millis, SystemMessage, ThinkingLevel, Usage};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -33,11 +33,19 @@ pub enum NewEntry {
         details: Option<Value>,
         /// A hook made it.
         from_hook: Option<bool>,
+        /// The system prompt and the tools at this time.
+        system_message: Option<Box<SystemMessage>>,
+    },
+    /// Leaves another entry out of the conversation, or replaces its content there; the entry stays in the file.
+    ContextEdit {
+        target_id: String,
+        /// `{content}`; `None` leaves the entry out.
+        replacement: Option<Value>,
     },
     /// The summary of an abandoned branch.
     BranchSummary {
-        /// The entry from which the conversation continues, or `root`.
-        from_id: String,
+        /// The entry that was left, or from which the conversation continues; `None` for the root.
+        from_id: Option<String>,
         summary: String,
         /// The usage of the requests for the summary.
         usage: Option<Usage>,
@@ -131,10 +139,17 @@ enum Rest<'a> {
         usage: Option<Usage>,
         #[serde(skip_serializing_if = "Option::is_none")]
         from_hook: Option<bool>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        system_message: Option<WrittenSystemMessage<'a>>,
+    },
+    #[serde(rename_all = "camelCase")]
+    ContextEdit {
+        target_id: &'a str,
+        replacement: Option<&'a Value>,
     },
     #[serde(rename_all = "camelCase")]
     BranchSummary {
-        from_id: &'a str,
+        from_id: Option<&'a str>,
         summary: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
         details: Option<&'a Value>,
@@ -166,6 +181,14 @@ enum Rest<'a> {
     SessionInfo {
         name: &'a str,
     },
+}
+
+/// A system message as a member of another entry.
+#[derive(Serialize)]
+struct WrittenSystemMessage<'a> {
+    role: &'static str,
+    #[serde(flatten)]
+    message: &'a SystemMessage,
 }
 
 /// Prints the line of a message entry.
@@ -213,6 +236,7 @@ impl NewEntry {
             Message::Assistant(_) => Role::Assistant,
             Message::ToolResult(_) => Role::ToolResult,
             Message::BashExecution(_) => Role::BashExecution,
+            Message::System(_) => Role::System,
             Message::Custom(custom) => {
                 let custom = Self::CustomMessage {
                     custom_type: custom.custom_type.clone(),
@@ -286,6 +310,7 @@ impl NewEntry {
                 usage,
                 details,
                 from_hook,
+                system_message,
             } => {
                 let rest = Rest::Compaction {
                     summary,
@@ -294,8 +319,24 @@ impl NewEntry {
                     usage: *usage,
                     details: details.as_ref(),
                     from_hook: *from_hook,
+                    system_message: system_message
+                        .as_deref()
+                        .map(|message| WrittenSystemMessage {
+                            role: "system",
+                            message,
+                        }),
                 };
                 first(EntryKind::Compaction, "compaction", rest)
+            }
+            Self::ContextEdit {
+                target_id,
+                replacement,
+            } => {
+                let rest = Rest::ContextEdit {
+                    target_id,
+                    replacement: replacement.as_ref(),
+                };
+                first(EntryKind::ContextEdit, "context_edit", rest)
             }
             Self::BranchSummary {
                 from_id,
@@ -305,7 +346,7 @@ impl NewEntry {
                 from_hook,
             } => {
                 let rest = Rest::BranchSummary {
-                    from_id,
+                    from_id: from_id.as_deref(),
                     summary,
                     usage: *usage,
                     details: details.as_ref(),
@@ -388,6 +429,7 @@ mod tests {
                     usage: None,
                     details: Some(json!({"readFiles":[],"modifiedFiles":[]})),
                     from_hook: Some(false),
+                    system_message: None,
                 },
                 format!(
                     r#"{{"type":"compaction",{base},"summary":"s","firstKeptEntryId":"x","tokensBefore":7,"details":{{"readFiles":[],"modifiedFiles":[]}},"fromHook":false}}"#
@@ -405,14 +447,28 @@ mod tests {
                     }),
                     details: Some(json!({})),
                     from_hook: Some(false),
+                    system_message: Some(Box::new(SystemMessage::of(
+                        Default::default(),
+                        Vec::new(),
+                        4,
+                    ))),
                 },
                 format!(
-                    r#"{{"type":"compaction",{base},"summary":"s","firstKeptEntryId":"x","tokensBefore":7,"details":{{}},"usage":{{"input":3,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":3,"cost":{{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}}},"fromHook":false}}"#
+                    r#"{{"type":"compaction",{base},"summary":"s","firstKeptEntryId":"x","tokensBefore":7,"details":{{}},"usage":{{"input":3,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":3,"cost":{{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}}},"fromHook":false,"systemMessage":{{"role":"system","content":"","sections":{{}},"timestamp":4}}}}"#
+                ),
+            ),
+            (
+                NewEntry::ContextEdit {
+                    target_id: "0000000a".into(),
+                    replacement: None,
+                },
+                format!(
+                    r#"{{"type":"context_edit",{base},"targetId":"0000000a","replacement":null}}"#
                 ),
             ),
             (
                 NewEntry::BranchSummary {
-                    from_id: "root".into(),
+                    from_id: Some("root".into()),
                     summary: "s".into(),
                     usage: None,
                     details: None,
@@ -444,6 +500,22 @@ mod tests {
                     label: None,
                 },
                 format!(r#"{{"type":"label",{base},"targetId":"t"}}"#),
+            ),
+            (
+                NewEntry::ContextEdit {
+                    target_id: "t".into(),
+                    replacement: None,
+                },
+                format!(r#"{{"type":"context_edit",{base},"targetId":"t","replacement":null}}"#),
+            ),
+            (
+                NewEntry::ContextEdit {
+                    target_id: "t".into(),
+                    replacement: Some(json!({"content": "x"})),
+                },
+                format!(
+                    r#"{{"type":"context_edit",{base},"targetId":"t","replacement":{{"content":"x"}}}}"#
+                ),
             ),
             (
                 NewEntry::SessionInfo { name: "n".into() },

@@ -77,5 +77,6 @@ fn add(message: &Message, text: &mut String) {
         Message::BashExecution(bash) => part(&format!("$ {}", bash.command), &bash.output),
         Message::CompactionSummary(summary) => part("summary", &summary.summary),
         Message::BranchSummary(summary) => part("branch summary", &summary.summary),
+        Message::System(_) => {}
     }
 }

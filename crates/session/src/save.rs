@@ -5,11 +5,11 @@
 //! time; entries that are pushed meanwhile belong to the next one.
 //!
 //! [`Store::append`] runs saves on the caller's thread. [`Store::save_in_background`] runs them on a thread that belongs
-//! to the store, starts with the first of them, and ends with the store.
+//! to the store. It starts when a save needs it and ends when none came for a second, so that idle sessions have none.
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::mpsc::{self, SyncSender};
+use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -22,6 +22,8 @@ use crate::{Notice, SessionError, Store};
 
 /// Saves that wait for the thread: one store has one save at a time.
 const QUEUE_LIMIT: usize = 1;
+/// Time after which a thread without work ends. It takes 20 kB of memory.
+const THREAD_IDLE: Duration = Duration::from_secs(1);
 
 /// The number of a save among those of its store.
 pub type SaveNumber = u64;
@@ -43,7 +45,7 @@ pub enum SaveProgress {
 /// The saves of a store.
 #[derive(Debug, Default)]
 pub(crate) struct Saves {
-    thread: Option<SyncSender<SaveJob>>,
+    thread: Option<SaveThread>,
     /// The save in the background whose outcome was not taken yet.
     running: Option<Arc<RunningSave>>,
     /// The number of the last save in the background.
@@ -198,19 +200,65 @@ impl Saves {
             listener: Arc::clone(listener),
         };
         let unsent = match &self.thread {
-            None => job,
-            Some(thread) => match thread.try_send(job) {
-                Ok(()) => return,
-                Err(mpsc::TrySendError::Full(job) | mpsc::TrySendError::Disconnected(job)) => job,
-            },
+            None => Some(job),
+            Some(thread) => thread.send(job),
         };
-        let (sender, jobs) = mpsc::sync_channel::<SaveJob>(QUEUE_LIMIT);
-        let thread = std::thread::Builder::new().name("session-save".to_owned());
-        let started = thread.spawn(move || jobs.into_iter().for_each(SaveJob::run));
-        // Without a thread the job is dropped, and the save has failed.
-        if started.is_ok() && sender.send(unsent).is_ok() {
-            self.thread = Some(sender);
+        if let Some(job) = unsent {
+            self.thread = SaveThread::start(job);
         }
+    }
+}
+
+/// The sender of a thread that runs saves. Dropping it ends the thread after its last save.
+#[derive(Debug)]
+struct SaveThread {
+    jobs: SyncSender<SaveJob>,
+    /// The thread takes no more jobs. Held while a job is sent, so that none is lost between the two.
+    retired: Arc<Mutex<bool>>,
+}
+
+impl SaveThread {
+    /// Starts a thread with its first job. Without a thread the job is dropped, and the save has failed.
+    fn start(job: SaveJob) -> Option<Self> {
+        let (sender, jobs) = mpsc::sync_channel(QUEUE_LIMIT);
+        let retired = Arc::default();
+        let own = Arc::clone(&retired);
+        let thread = std::thread::Builder::new().name("session-save".to_owned());
+        thread.spawn(move || run_jobs(&jobs, &own)).ok()?;
+        sender.send(job).ok()?;
+        Some(Self {
+            jobs: sender,
+            retired,
+        })
+    }
+
+    /// Returns the job if the thread has ended.
+    fn send(&self, job: SaveJob) -> Option<SaveJob> {
+        let retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
+        if *retired {
+            return Some(job);
+        }
+        match self.jobs.try_send(job) {
+            Ok(()) => None,
+            Err(mpsc::TrySendError::Full(job) | mpsc::TrySendError::Disconnected(job)) => Some(job),
+        }
+    }
+}
+
+/// Runs jobs until the store has ended or none came for a while.
+fn run_jobs(jobs: &Receiver<SaveJob>, retired: &Mutex<bool>) {
+    loop {
+        if let Ok(job) = jobs.recv_timeout(THREAD_IDLE) {
+            job.run();
+            continue;
+        }
+        let mut retired = retired.lock().unwrap_or_else(PoisonError::into_inner);
+        let Ok(job) = jobs.try_recv() else {
+            *retired = true;
+            return;
+        };
+        drop(retired);
+        job.run();
     }
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::answer_totals::{AnswerTotals, answer_totals};
 use crate::entry::Body;
 use crate::stored_line::{LineSource, for_each_line};
-use crate::{Entry, EntryKind, Role, Store};
+use crate::{Entry, EntryKind, Role, Snapshot, Store};
 
 /// Counts, tokens and cost of a list of messages. Member order is that of `get_session_stats`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
@@ -62,7 +62,8 @@ pub struct ContextUsage {
 impl ContextUsage {
     /// Computes the percentage for a window of `context_window` tokens.
     pub fn new(tokens: Option<u64>, context_window: u64) -> Self {
-        let percent = tokens.map(|tokens| tokens as f64 / context_window as f64 * 100.0);
+        let known = tokens.filter(|_| context_window > 0);
+        let percent = known.map(|tokens| tokens as f64 / context_window as f64 * 100.0);
         Self {
             tokens,
             context_window,
@@ -88,7 +89,8 @@ impl Stats {
         self.add_usage(&answer.usage);
     }
 
-    fn add_usage(&mut self, usage: &Usage) {
+    /// Adds the tokens and the cost of a request whose messages are not counted.
+    pub fn add_usage(&mut self, usage: &Usage) {
         let tokens = &mut self.tokens;
         tokens.input += usage.input;
         tokens.output += usage.output;
@@ -96,6 +98,19 @@ impl Stats {
         tokens.cache_write += usage.cache_write;
         tokens.total = tokens.input + tokens.output + tokens.cache_read + tokens.cache_write;
         self.cost += usage.cost.total;
+    }
+}
+
+impl Stats {
+    /// Adds the tokens and the cost of `other`.
+    pub fn add_totals(&mut self, other: &Self) {
+        let (tokens, more) = (&mut self.tokens, &other.tokens);
+        tokens.input += more.input;
+        tokens.output += more.output;
+        tokens.cache_read += more.cache_read;
+        tokens.cache_write += more.cache_write;
+        tokens.total += more.total;
+        self.cost += other.cost;
     }
 }
 
@@ -107,7 +122,7 @@ pub fn stats<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Stats {
 }
 
 /// The totals of a session so far. Entries are only appended, so each is counted once.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct RunningTotals {
     entries: usize,
     stats: Stats,
@@ -176,6 +191,16 @@ impl Store {
         self.named(self.running_totals.stats.clone())
     }
 
+    /// Remembers the totals that were counted on a snapshot of this session, so that they are not counted again.
+    pub fn remember_totals(&mut self, counted: Snapshot) {
+        let counted = counted.into_running_totals(self);
+        if let Some(counted) =
+            counted.filter(|counted| counted.entries > self.running_totals.entries)
+        {
+            self.running_totals = counted;
+        }
+    }
+
     fn named(&self, stats: Stats) -> Stats {
         Stats {
             session_file: self.file().map(|file| file.to_string_lossy().into_owned()),
@@ -234,6 +259,7 @@ mod tests {
                 usage: Some(summary),
                 details: None,
                 from_hook: Some(false),
+                system_message: None,
             })
             .unwrap();
         for _ in 0..2 {

@@ -1,6 +1,7 @@
 //! One session: its header, its tree of entries, the current leaf, and its file.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use pinion_message::now_millis;
 
@@ -21,7 +22,8 @@ use crate::{Header, Notice, SessionError};
 pub struct Store {
     pub(crate) header: Header,
     pub(crate) cwd: PathBuf,
-    pub(crate) tree: Tree,
+    /// Shared with snapshots; a change copies it while a snapshot exists.
+    pub(crate) tree: Arc<Tree>,
     pub(crate) leaf: Option<EntryId>,
     pub(crate) location: SessionLocation,
     /// The directory for sessions made from this one; `None` holds them in memory.
@@ -129,7 +131,7 @@ impl Store {
         Self {
             header,
             cwd,
-            tree,
+            tree: Arc::new(tree),
             leaf,
             location,
             directory,
@@ -205,7 +207,7 @@ impl Store {
         }
         let id = self.tree.free_id();
         let entry = entry.into_entry(id.clone(), self.leaf.clone(), now_millis())?;
-        self.tree.push(entry);
+        Arc::make_mut(&mut self.tree).push(entry);
         self.leaf = Some(id.clone());
         Ok(id)
     }
@@ -310,6 +312,11 @@ impl Store {
     /// Returns the labels by their entry, in the order in which the entries were first labelled.
     pub fn labels(&self) -> Vec<(&EntryId, &Label)> {
         self.tree.labels()
+    }
+
+    /// Returns the time at which the label of an entry was set, ISO 8601.
+    pub fn label_time(&self, id: &str) -> Option<String> {
+        self.tree.label(id)?.at.map(crate::clock::iso)
     }
 
     pub fn label(&self, id: &str) -> Option<&str> {

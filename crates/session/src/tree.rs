@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use pinion_message::Millis;
 use serde::Deserialize;
 
-use crate::entry::{Body, Entry, EntryId, EntryKind};
+use crate::entry::{Body, Entry, EntryId, EntryKind, Role};
 use crate::json;
 
 /// The label of an entry.
@@ -26,8 +26,10 @@ pub(crate) struct Tree {
     labels: HashMap<EntryId, Label>,
     labelled: usize,
     name: Option<String>,
-    /// The number of entries that do not select a model or a thinking level.
+    /// The number of entries that do not select a model or a thinking level and are not the system prompt.
     used: usize,
+    /// The number of entries whose line is only in the file.
+    stored: usize,
 }
 
 #[derive(Deserialize)]
@@ -57,10 +59,13 @@ impl Tree {
     pub(crate) fn push(&mut self, entry: Entry) {
         if !matches!(
             entry.kind,
-            EntryKind::ModelChange | EntryKind::ThinkingLevelChange
+            EntryKind::ModelChange
+                | EntryKind::ThinkingLevelChange
+                | EntryKind::Message(Role::System)
         ) {
             self.used += 1;
         }
+        self.stored += usize::from(matches!(entry.body, Body::Stored(_)));
         match (entry.kind, &entry.body) {
             (EntryKind::Label, Body::Line(line)) => {
                 if let Some(line) = json::from_slice::<LabelLine>(line) {
@@ -161,9 +166,14 @@ impl Tree {
         self.name.as_deref()
     }
 
-    /// Reports whether an entry exists that does not select a model or a thinking level. Only then the session gets a
-    /// file.
+    /// Reports whether an entry exists that neither selects a model or a thinking level nor is the system prompt. Only
+    /// then the session gets a file.
     pub(crate) fn is_used(&self) -> bool {
         self.used > 0
+    }
+
+    /// Reports whether the line of an entry is only in the file.
+    pub(crate) fn has_stored_lines(&self) -> bool {
+        self.stored > 0
     }
 }

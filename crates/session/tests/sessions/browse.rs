@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::support::*;
 use pinion_session::{FoundSession, NewEntry, all_text, find, find_id, list, most_recent};
+use serde_json::json;
 
 fn session(directory: &Path, id: &str, message_time: &str, cwd: &str) -> std::path::PathBuf {
     fs::create_dir_all(directory).unwrap();
@@ -87,6 +88,10 @@ fn a_list_has_name_count_first_message_and_time() {
             name: " kept ".into(),
         })
         .unwrap();
+    // The system prompt is not a message to a person.
+    let prompt =
+        json!({"role": "system", "content": "", "sections": {"rules": "r"}, "timestamp": 1});
+    store.append(message(prompt)).unwrap();
     let mut empty = new_session(home.path());
     empty.append(answer("unasked")).unwrap();
     let sessions = list(home.path());

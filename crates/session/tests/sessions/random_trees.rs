@@ -66,9 +66,10 @@ fn run(store: &mut Store, steps: &[Step]) {
                 usage: None,
                 details: None,
                 from_hook: None,
+                system_message: None,
             },
             Step::Branch(summary) => NewEntry::BranchSummary {
-                from_id: "root".into(),
+                from_id: Some("root".into()),
                 summary: summary.clone(),
                 usage: None,
                 details: None,

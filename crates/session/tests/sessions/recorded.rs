@@ -76,6 +76,7 @@ fn as_new(entry: &Entry) -> NewEntry {
             usage: None,
             details: maybe("details"),
             from_hook: value.get("fromHook").and_then(Value::as_bool),
+            system_message: None,
         },
         EntryKind::CustomMessage => NewEntry::CustomMessage {
             custom_type: text("customType"),

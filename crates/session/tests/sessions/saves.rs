@@ -31,6 +31,33 @@ fn saved(store: &mut Store, id: &EntryId) -> Result<(), &'static str> {
     }
 }
 
+/// Returns the number of threads of this process that run saves.
+fn save_threads() -> usize {
+    let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();
+    tasks
+        .filter_map(|task| fs::read_to_string(task.path().join("comm")).ok())
+        .filter(|name| name.trim() == "session-save")
+        .count()
+}
+
+#[test]
+fn a_store_without_work_has_no_thread() {
+    let home = tempfile::tempdir().unwrap();
+    let mut store = new_session(home.path());
+    for text in ["one", "two"] {
+        let id = store.push(user(text)).unwrap();
+        assert_eq!(saved(&mut store, &id), Ok(()));
+        assert!(save_threads() > 0);
+        let end = Instant::now() + Duration::from_secs(30);
+        while save_threads() > 0 {
+            assert!(Instant::now() < end, "the thread does not end");
+            // The thread ends by itself after a second.
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+    assert_eq!(store.pending(), 0);
+}
+
 #[test]
 fn entries_pushed_during_a_save_are_written_by_the_next_one() {
     let home = tempfile::tempdir().unwrap();

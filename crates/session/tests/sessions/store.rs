@@ -184,6 +184,7 @@ fn a_compaction_replaces_what_it_summarises() {
         usage: None,
         details: None,
         from_hook: Some(false),
+        system_message: None,
     };
     store.append(compaction(&kept, "sum")).unwrap();
     store.append(user("three")).unwrap();
@@ -230,7 +231,7 @@ fn extension_messages_and_branch_summaries_are_part_of_the_conversation() {
     for summary in ["", "left"] {
         store
             .append(NewEntry::BranchSummary {
-                from_id: "root".into(),
+                from_id: Some("root".into()),
                 summary: summary.into(),
                 usage: None,
                 details: None,
@@ -376,7 +377,7 @@ fn unknown_entries_and_members_survive_copying() {
         "{}\n{}\n{odd}\n{}\n{}\n",
         r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w","mood":"good"}"#,
         r#"{"type":"message","id":"a","parentId":null,"timestamp":"t","message":{"role":"assistant","content":[],"flavour":7}}"#,
-        r#"{"type":"message","id":"c","parentId":"b","timestamp":"t","message":{"role":"system","content":"s"}}"#,
+        r#"{"type":"message","id":"c","parentId":"b","timestamp":"t","message":{"role":"later","content":"s"}}"#,
         r#"{"type":"message","id":"d","parentId":"c","timestamp":"t","message":{"role":"user","content":"q"}}"#,
     );
     std::fs::write(&path, &text).unwrap();
@@ -468,4 +469,32 @@ fn a_context_edit_leaves_out_or_replaces_what_the_model_sees() {
             "{odd}"
         );
     }
+}
+
+#[test]
+fn a_compaction_brings_its_system_message_and_replaces_those_before() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("s.jsonl");
+    let system = |words: &str| {
+        format!(
+            r#"{{"role":"system","content":"","sections":{{"preamble":"{words}"}},"timestamp":1}}"#
+        )
+    };
+    let text = [
+        r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}"#.to_owned(),
+        format!(r#"{{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-01T00:00:01.000Z","message":{}}}"#, system("old")),
+        r#"{"type":"message","id":"b","parentId":"a","timestamp":"2026-01-01T00:00:02.000Z","message":{"role":"user","content":"q","timestamp":2}}"#.to_owned(),
+        format!(r#"{{"type":"compaction","id":"c","parentId":"b","timestamp":"2026-01-01T00:00:03.000Z","summary":"sum","firstKeptEntryId":"a","tokensBefore":9,"systemMessage":{}}}"#, system("new")),
+        String::new(),
+    ];
+    std::fs::write(&path, text.join("\n")).unwrap();
+    let Opened { store, notices } = Store::open(&path, Path::new("/")).unwrap();
+    assert_eq!(notices, []);
+    let context = store.context();
+    let roles: Vec<&str> = context.messages.iter().map(|m| m.role()).collect();
+    assert_eq!(roles, ["system", "compactionSummary", "user"]);
+    let pinion_message::Message::System(first) = &*context.messages[0] else {
+        panic!("{context:?}")
+    };
+    assert_eq!(first.sections["preamble"], "new");
 }
