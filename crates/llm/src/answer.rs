@@ -74,6 +74,13 @@ impl Answer {
         }
     }
 
+    /// Sets the provider's own word for the reason why the answer ends.
+    pub(crate) fn set_raw_stop_reason(&mut self, reason: &str) {
+        if !reason.is_empty() {
+            self.message.raw_stop_reason = Some(reason.to_owned());
+        }
+    }
+
     /// Replaces the token counts and prices them.
     pub(crate) fn set_usage(&mut self, usage: Usage) {
         self.set_usage_at(usage, 1.0);
@@ -248,5 +255,8 @@ pub(crate) fn blank(model: &Model) -> AssistantMessage {
         response_id: None,
         response_model: None,
         error_message: None,
+        raw_stop_reason: None,
+        duration_ms: None,
+        thinking_level: None,
     }
 }

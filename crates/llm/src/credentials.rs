@@ -13,7 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use pinion_message::{Secret, now_millis};
+use pinion_message::{Millis, Secret, now_millis};
 use secrecy::ExposeSecret;
 
 use crate::Notice;
@@ -105,6 +105,14 @@ impl Credentials {
             .unwrap_or_else(PoisonError::into_inner)
             .get(provider)
             .cloned()
+    }
+
+    /// The token of a stored login and the time at which it expires.
+    pub(crate) fn login(&self, provider: &str) -> Option<(Secret, Millis)> {
+        match self.auth.entries().get(provider) {
+            Some(Stored::Login { access, expires }) => Some((access.clone(), *expires)),
+            _ => None,
+        }
     }
 
     /// The current entries of `auth.json`, to check several providers with one read.
@@ -221,14 +229,31 @@ impl Credentials {
         for text in texts {
             let value = text.expose_secret();
             if !value.starts_with('!') {
-                known.push(environment.get(value).map_or(text, Secret::from));
+                known.push(Secret::from(self.expanded(&environment, value)));
             }
         }
         known
     }
 
+    /// Returns the value of the variable that `text` names, or `text` with the values of the variables in it: `$NAME`
+    /// and `${NAME}`. `$$` stands for `$`, and `$!` for `!`. An unset variable leaves the text as it is.
+    fn expanded(&self, environment: &Environment, text: &str) -> String {
+        if let Some(value) = environment.get(text) {
+            return value;
+        }
+        let mut expanded = String::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once('$') {
+            expanded.push_str(before);
+            let (replacement, left) = variable(environment, after);
+            expanded.push_str(&replacement);
+            rest = left;
+        }
+        expanded + rest
+    }
+
     /// Resolves a configured text: the output of a `!command`, the value of a variable of that
-    /// name, or the text itself.
+    /// name, or the text with the values of the variables in it.
     pub(crate) async fn value(
         &self,
         provider: &str,
@@ -243,8 +268,10 @@ impl Credentials {
                 reason,
             });
         }
-        let variable = self.environment(provider).get(text.expose_secret());
-        Ok(variable.map_or_else(|| text.clone(), Secret::from))
+        let environment = self.environment(provider);
+        Ok(Secret::from(
+            self.expanded(&environment, text.expose_secret()),
+        ))
     }
 
     /// Advice about an entry of `auth.json` that cannot be used.
@@ -311,5 +338,30 @@ impl Credentials {
             "{begin}\"{provider}\": {{\"type\":\"api_key\",\"key\":\"…\"}} to {}.",
             auth.display()
         )
+    }
+}
+
+/// Returns the replacement of what follows a `$`, and the text after it.
+fn variable<'a>(environment: &Environment, after: &'a str) -> (String, &'a str) {
+    if let Some(rest) = after.strip_prefix('$') {
+        return ("$".to_owned(), rest);
+    }
+    if let Some(rest) = after.strip_prefix('!') {
+        return ("!".to_owned(), rest);
+    }
+    let (name, rest) = match after
+        .strip_prefix('{')
+        .and_then(|text| text.split_once('}'))
+    {
+        Some((name, rest)) => (name, rest),
+        None => {
+            let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+            let end = after.find(|letter| !is_part(letter));
+            after.split_at(end.unwrap_or(after.len()))
+        }
+    };
+    match environment.get(name).filter(|_| !name.is_empty()) {
+        Some(value) => (value, rest),
+        None => ("$".to_owned(), after),
     }
 }

@@ -3,6 +3,7 @@
 
 use pinion_http::{Frame, FrameTooLong, SseParser};
 use pinion_message::StopReason;
+use serde_json::Value;
 
 use crate::answer::Answer;
 use crate::request::{Request, StreamEvent};
@@ -37,6 +38,8 @@ pub struct ResponseDecoder {
     sse: SseParser,
     decode: Box<dyn Decode>,
     answer: Answer,
+    /// The events of the server since [`ResponseDecoder::take_events`]; `None` if they are not collected.
+    events: Option<Vec<Value>>,
 }
 
 impl std::fmt::Debug for ResponseDecoder {
@@ -63,6 +66,7 @@ impl ResponseDecoder {
             sse: SseParser::new(),
             decode,
             answer: Answer::new(model.clone()),
+            events: None,
         })
     }
 
@@ -71,14 +75,25 @@ impl ResponseDecoder {
         self.answer.start();
     }
 
+    /// Collects the events of the server from now on.
+    pub(crate) fn collect_events(&mut self) {
+        self.events = Some(Vec::new());
+    }
+
+    /// Returns the events of the server since the last call, as JSON.
+    pub(crate) fn take_events(&mut self) -> Vec<Value> {
+        self.events.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
     /// Decodes the next piece of the body.
     pub fn push(&mut self, bytes: &[u8]) {
         let Self {
             sse,
             decode,
             answer,
+            events,
         } = self;
-        let pushed = sse.push(bytes, |frame| take(&mut **decode, answer, frame));
+        let pushed = sse.push(bytes, |frame| take(&mut **decode, answer, events, frame));
         if let Err(FrameTooLong) = pushed {
             answer.fail(TOO_LONG.to_owned());
         }
@@ -90,8 +105,9 @@ impl ResponseDecoder {
             sse,
             decode,
             answer,
+            events,
         } = self;
-        let finished = sse.finish(|frame| take(&mut **decode, answer, frame));
+        let finished = sse.finish(|frame| take(&mut **decode, answer, events, frame));
         if let Err(FrameTooLong) = finished {
             answer.fail(TOO_LONG.to_owned());
         }
@@ -124,9 +140,18 @@ impl ResponseDecoder {
 
 const TOO_LONG: &str = "The server sent a stream event larger than 64 MiB.";
 
-fn take(decode: &mut dyn Decode, answer: &mut Answer, frame: Frame<'_>) {
+fn take(
+    decode: &mut dyn Decode,
+    answer: &mut Answer,
+    events: &mut Option<Vec<Value>>,
+    frame: Frame<'_>,
+) {
     if answer.is_ended() {
         return;
+    }
+    if let Some(events) = events {
+        // The end mark of a stream is not JSON.
+        events.extend(serde_json::from_str::<Value>(frame.data));
     }
     match decode.frame(answer, frame) {
         Ok(Progress::More) => {}

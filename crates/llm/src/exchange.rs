@@ -38,13 +38,17 @@ pub(crate) fn exchange(
     connections: Connections,
     recorder: Option<&Recorder>,
 ) -> EventStream {
-    let Some(decoder) = ResponseDecoder::new(&request) else {
+    let Some(mut decoder) = ResponseDecoder::new(&request) else {
         let mut message = blank(&request.model);
         message.stop_reason = StopReason::Error;
         let api = &request.model.api;
         message.error_message = Some(format!("No API provider registered for api: {api}"));
         return Box::pin(stream::iter([StreamEvent::End(message)]));
     };
+    let tap = request.options.tap.as_ref();
+    if tap.is_some_and(|tap| tap.wants_events()) {
+        decoder.collect_events();
+    }
     let deadlines = Deadlines::new(&request);
     let recording = recorder.map(|recorder| recorder.begin(&request));
     let exchange = Box::new(Exchange {
@@ -196,6 +200,7 @@ impl Exchange {
 
     /// Passes the request through its tap, if it has one.
     async fn apply_tap(&self, mut outgoing: HttpRequest) -> HttpRequest {
+        self.tap_headers(&mut outgoing.headers).await;
         let tap = self.request.options.tap.as_ref();
         let Some(tap) = tap.filter(|tap| tap.wants_payload()) else {
             return outgoing;
@@ -212,6 +217,39 @@ impl Exchange {
             outgoing.body = body.into();
         }
         outgoing
+    }
+
+    /// Passes the headers of the request through its tap. Keys are left out, but the tap may set them.
+    async fn tap_headers(&self, headers: &mut Vec<(String, String)>) {
+        let tap = self.request.options.tap.as_ref();
+        let Some(tap) = tap.filter(|tap| tap.wants_headers()) else {
+            return;
+        };
+        let shown = headers.iter().filter(|(name, _)| !holds_secret(name));
+        let shown = shown.map(|(name, value)| (name.clone(), Some(value.clone())));
+        let changed = self
+            .deadlines
+            .within(Duration::ZERO, tap.headers(shown.collect()));
+        for (name, value) in changed.await.unwrap_or_default() {
+            let name = name.to_ascii_lowercase();
+            let known = headers.iter().position(|(known, _)| *known == name);
+            match (known, value) {
+                (Some(at), Some(value)) => headers[at].1 = value,
+                (Some(at), None) => drop(headers.remove(at)),
+                (None, Some(value)) => headers.push((name, value)),
+                (None, None) => {}
+            }
+        }
+    }
+
+    /// Passes the events of the body that were just read to the tap.
+    async fn report_events(&mut self) {
+        for data in self.decoder.take_events() {
+            if let Some(tap) = &self.request.options.tap {
+                // An abort is noticed when the body is read.
+                let _ = self.deadlines.within(Duration::ZERO, tap.event(data)).await;
+            }
+        }
     }
 
     async fn report_response(&self, response: &Response) {
@@ -286,6 +324,7 @@ impl Exchange {
                     recording.chunk(&bytes);
                 }
                 self.decoder.push(&bytes);
+                self.report_events().await;
                 if self.decoder.is_ended() {
                     tokio::spawn(drain(response));
                 } else {
@@ -297,6 +336,7 @@ impl Exchange {
                     recording.body_ended();
                 }
                 self.decoder.finish();
+                self.report_events().await;
             }
             Ok(Err(_)) => self.decoder.fail("terminated".to_owned()),
             Err(Interruption::Cancelled) => {

@@ -11,6 +11,7 @@ mod classify;
 mod compat;
 mod completions;
 mod connections;
+mod credential_report;
 mod credentials;
 mod deadlines;
 mod decoder;
@@ -41,6 +42,7 @@ mod wire_json;
 
 pub use cassette::{CassetteProvider, Recorder};
 pub use classify::{is_overflow, is_retryable};
+pub use credential_report::{CredentialReport, CredentialState};
 pub use credentials::{CredentialError, Environment, key_variables};
 pub use decoder::ResponseDecoder;
 pub use http_request::HttpRequest;
@@ -52,14 +54,14 @@ pub use providers::Providers;
 pub use registry::{Authorization, Registry, RegistryOptions};
 pub use request::{
     CacheRetention, EventStream, HttpRetry, Provider, Request, RequestOptions, StreamEvent, Tap,
-    Timeouts,
+    TapHeaders, Timeouts,
 };
 pub use resolve::{
-    InitialModel, InitialOptions, ResolveError, Resolved, ScopedModel, default_model,
+    InitialModel, InitialOptions, ResolveError, Resolved, ScopedModel, custom_model, default_model,
     initial_model, resolve_model, scope,
 };
 pub use sampling::{Sampling, StructuredOutput};
 pub use surrogates::without_lone_surrogates;
 pub use transform::transform;
 pub use unreachable::Unreachable;
-pub use wire::{HttpProvider, build_request};
+pub use wire::{HttpProvider, build_request, is_supported_api};

@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use pinion_jsonl::{ErrorPosition, javascript_error};
 use serde_json::{Map, Number, Value};
 
 use crate::surrogates::hex4;
@@ -12,7 +13,7 @@ use crate::surrogates::hex4;
 const MAX_DEPTH: usize = 128;
 
 /// Bytes of unreadable arguments that an error message quotes.
-const SHOWN_BYTES: usize = 1000;
+const SHOWN_BYTES: usize = 16 << 10;
 
 /// The arguments in `text`, complete or not; an empty object when nothing can be read.
 ///
@@ -28,10 +29,9 @@ pub(crate) fn read_arguments(text: &str) -> (Value, Option<String>) {
     if text.trim().is_empty() {
         return (empty(), None);
     }
-    let error = match serde_json::from_str(text) {
-        Ok(value) => return (with_whole_numbers(value), None),
-        Err(error) => error,
-    };
+    if let Ok(value) = serde_json::from_str(text) {
+        return (with_whole_numbers(value), None);
+    }
     let repaired = repair(text);
     if let Cow::Owned(repaired) = &repaired
         && let Ok(value) = serde_json::from_str(repaired)
@@ -42,15 +42,16 @@ pub(crate) fn read_arguments(text: &str) -> (Value, Option<String>) {
         .or_else(|| parse_lenient(&repaired))
         .filter(|value| !value.is_null())
         .map_or_else(empty, with_whole_numbers);
-    (value, Some(describe_error(text, &error)))
+    (value, Some(describe_error(text)))
 }
 
 /// Describes to a model what is wrong with the arguments it wrote.
-fn describe_error(text: &str, error: &serde_json::Error) -> String {
+fn describe_error(text: &str) -> String {
     let shown = &text[..text.floor_char_boundary(SHOWN_BYTES)];
     let more = if shown.len() < text.len() { " …" } else { "" };
-    let why = pinion_jsonl::explain_with_position(error);
-    format!("not valid JSON ({why}). Received: {shown}{more}")
+    let why = javascript_error(text, ErrorPosition::LineAndColumn);
+    let why = why.unwrap_or_else(|| "The arguments cannot be read as JSON".to_owned());
+    format!("{why}\n\nReceived arguments:\n{shown}{more}")
 }
 
 /// Escapes raw control characters and doubles stray backslashes, inside string literals only.
@@ -431,12 +432,10 @@ mod tests {
         let (value, error) = read_arguments(r#"{"command": "echo par"#);
         assert_eq!(value, serde_json::json!({"command": "echo par"}));
         let error = error.unwrap();
-        assert!(error.starts_with("not valid JSON ("), "{error}");
-        assert!(
-            error.ends_with(r#". Received: {"command": "echo par"#),
-            "{error}"
-        );
-        let long = format!("{{\"a\": \"{}", "é".repeat(2000));
+        let expected = "Unterminated string in JSON at position 21 (line 1 column 22)\n\n\
+                        Received arguments:\n{\"command\": \"echo par";
+        assert_eq!(error, expected);
+        let long = format!("{{\"a\": \"{}", "é".repeat(20_000));
         assert!(read_arguments(&long).1.unwrap().len() < SHOWN_BYTES + 200);
     }
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pinion_message::{Model, Secret};
+use pinion_message::{Millis, Model, Secret};
 use secrecy::ExposeSecret;
 use serde_json::Value;
 
@@ -34,6 +34,8 @@ pub struct Registry {
     from_file: Arc<Providers>,
     /// The providers of `models.json`, changed by those registered at run time.
     providers: Arc<Providers>,
+    /// Models without a server of their own, see [`Registry::with_virtual_model`].
+    virtual_models: Arc<Vec<CustomModel>>,
     credentials: Arc<Credentials>,
     include_offline: Arc<AtomicBool>,
 }
@@ -117,6 +119,7 @@ impl Registry {
         let registry = Self {
             from_file: Arc::clone(&providers),
             providers,
+            virtual_models: Arc::default(),
             credentials: Arc::new(credentials),
             include_offline: Arc::new(AtomicBool::new(options.include_offline)),
         };
@@ -149,6 +152,38 @@ impl Registry {
             providers: Arc::new(providers),
             ..self.clone()
         }
+    }
+
+    /// This registry with a model that the program answers by requests to other models. It hides a model with the same
+    /// provider and id. It is available if its provider has credentials, or if no other model has this provider.
+    pub fn with_virtual_model(&self, model: Model) -> Self {
+        let mut changed = self.without_virtual_model(&model.provider, &model.id);
+        Arc::make_mut(&mut changed.virtual_models).push(CustomModel {
+            model: Arc::new(model),
+            headers: BTreeMap::new(),
+        });
+        changed
+    }
+
+    /// This registry without a model that was added by [`Registry::with_virtual_model`].
+    pub fn without_virtual_model(&self, provider: &str, id: &str) -> Self {
+        let mut changed = self.clone();
+        Arc::make_mut(&mut changed.virtual_models)
+            .retain(|known| known.model.provider != provider || known.model.id != id);
+        changed
+    }
+
+    fn is_virtual(&self, model: &Model) -> bool {
+        let mut known = self.virtual_models.iter();
+        known.any(|known| known.model.provider == model.provider && known.model.id == model.id)
+    }
+
+    /// Reports whether all models of a provider are virtual.
+    fn is_virtual_provider(&self, provider: &str) -> bool {
+        let listed = |known: &CustomModel| known.model.provider == provider;
+        self.virtual_models.iter().any(listed)
+            && self.config(provider).is_none()
+            && !is_built_in(provider)
     }
 
     /// Sets whether [`Registry::available`] contains the offline model.
@@ -212,13 +247,14 @@ impl Registry {
     fn has_credentials_in(&self, stored: &Entries, provider: &str) -> bool {
         let configured = self.configured_key(provider);
         [offline::PROVIDER, cassette::PROVIDER].contains(&provider)
+            || self.is_virtual_provider(provider)
             || self.credentials.has(provider, stored, configured)
     }
 
     /// Returns the error with which a request to this model would fail if its key is missing. Runs
     /// no command.
     pub fn check_credentials(&self, model: &Model) -> Result<(), CredentialError> {
-        if needs_no_key(model) {
+        if needs_no_key(model) || self.is_virtual_provider(&model.provider) {
             return Ok(());
         }
         let configured = self.configured_key(&model.provider);
@@ -258,8 +294,23 @@ impl Registry {
             .await
     }
 
+    /// The key of a provider, looked up anew; `None` when it needs none.
+    pub async fn provider_key(&self, provider: &str) -> Result<Option<Secret>, CredentialError> {
+        let configured = self.configured_key(provider);
+        self.credentials.key(provider, configured).await
+    }
+
+    /// The token of a stored login and the time at which it expires, also if that has passed.
+    pub fn stored_login(&self, provider: &str) -> Option<(Secret, Millis)> {
+        self.credentials.login(provider)
+    }
+
     /// The key and the headers for a request to this model, looked up anew.
     pub async fn authorize(&self, model: &Model) -> Result<Authorization, CredentialError> {
+        if self.is_virtual(model) {
+            // The model that answers has a key of its own.
+            return Ok(Authorization::default());
+        }
         let api_key = self.api_key(model).await?;
         let environment = self.environment(&model.provider);
         let mut headers = BTreeMap::new();
@@ -306,11 +357,16 @@ impl Registry {
     pub(crate) fn candidates(&self) -> impl Iterator<Item = Candidate<'_>> {
         let built_in = catalog::providers().chain([offline::PROVIDER]);
         let built_in = built_in.flat_map(|provider| self.built_in_of(provider));
-        built_in.chain(
+        let listed = built_in.chain(
             self.providers
                 .iter()
                 .flat_map(|(name, config)| added(name, config)),
-        )
+        );
+        let shown = listed.filter(|candidate| {
+            let mut known = self.virtual_models.iter().map(|known| &known.model);
+            !known.any(|known| known.provider == candidate.provider && known.id == candidate.id)
+        });
+        shown.chain(self.virtual_models.iter().map(Candidate::custom))
     }
 
     /// The models of one provider in order.
@@ -319,11 +375,14 @@ impl Registry {
         provider: &'a str,
     ) -> impl Iterator<Item = Candidate<'a>> {
         let config = self.config(provider);
-        self.built_in_of(provider).chain(
+        let of_provider = move |known: &&CustomModel| known.model.provider == provider;
+        let virtual_models = self.virtual_models.iter().filter(of_provider);
+        let listed = self.built_in_of(provider).chain(
             config
                 .into_iter()
                 .flat_map(move |config| added(provider, config)),
-        )
+        );
+        virtual_models.map(Candidate::custom).chain(listed)
     }
 
     /// The available models in order.

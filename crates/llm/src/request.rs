@@ -73,7 +73,7 @@ pub struct RequestOptions {
     pub tap: Option<Arc<dyn Tap>>,
 }
 
-/// Intercepts a request before it is sent, and its response when it begins.
+/// Intercepts a request before it is sent, and its response.
 pub trait Tap: Send + Sync {
     /// Reports whether [`Tap::payload`] is worth parsing the body for.
     fn wants_payload(&self) -> bool;
@@ -83,7 +83,30 @@ pub trait Tap: Send + Sync {
 
     /// Called when the response begins. Names of headers are lower case.
     fn response(&self, status: u16, headers: BTreeMap<String, String>) -> BoxFuture<'_, ()>;
+
+    /// Reports whether [`Tap::headers`] is worth collecting the headers for.
+    fn wants_headers(&self) -> bool {
+        false
+    }
+
+    /// Receives the headers of the request without the key, with names in lower case, and returns the headers to send.
+    fn headers(&self, headers: TapHeaders) -> BoxFuture<'_, TapHeaders> {
+        Box::pin(std::future::ready(headers))
+    }
+
+    /// Reports whether [`Tap::event`] is worth parsing events for.
+    fn wants_events(&self) -> bool {
+        false
+    }
+
+    /// Receives an event of the response as the server sent it.
+    fn event(&self, _data: Value) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
 }
+
+/// Headers of a request by name; `None` removes a header.
+pub type TapHeaders = BTreeMap<String, Option<String>>;
 
 /// Headers are shown by name: their values may be keys.
 impl fmt::Debug for RequestOptions {

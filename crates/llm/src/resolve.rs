@@ -149,7 +149,7 @@ pub fn resolve_model(
     if let Some(provider) = restricted
         && provider != offline::PROVIDER
         && is_built_in(provider)
-        && let Some(resolved) = unknown_to_catalogue(registry, provider, rest)
+        && let Some(resolved) = custom_model(registry, provider, rest)
     {
         return Ok(resolved);
     }
@@ -178,7 +178,7 @@ fn strip_provider<'p>(pattern: &'p str, provider: &str) -> Option<&'p str> {
 }
 
 /// A copy of the provider's default model under an id the catalogue does not have.
-fn unknown_to_catalogue(registry: &Registry, provider: &str, text: &str) -> Option<Resolved> {
+pub fn custom_model(registry: &Registry, provider: &str, text: &str) -> Option<Resolved> {
     let (id, thinking) = pattern::split_level(text).unwrap_or((text, None));
     if id.is_empty() {
         return None;

@@ -101,7 +101,9 @@ impl Pairing {
                     content: vec![Block::text(NO_RESULT)],
                     details: None,
                     is_error: true,
+                    duration_ms: None,
                     timestamp: pinion_message::now_millis(),
+                    nested_calls: None,
                 })));
         }
     }
@@ -146,7 +148,9 @@ impl Rewriting<'_> {
             content: blocks.unwrap_or_else(|| result.content.clone()),
             details: None,
             is_error: result.is_error,
+            duration_ms: None,
             timestamp: result.timestamp,
+            nested_calls: None,
         }))
     }
 
@@ -243,5 +247,8 @@ fn with_content(answer: &AssistantMessage, content: Vec<Block>) -> AssistantMess
         response_id: answer.response_id.clone(),
         response_model: answer.response_model.clone(),
         error_message: None,
+        raw_stop_reason: None,
+        duration_ms: None,
+        thinking_level: None,
     }
 }

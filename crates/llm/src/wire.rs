@@ -22,6 +22,11 @@ pub(crate) const SUPPORTED_APIS: [&str; 7] = [
     "mistral-conversations",
 ];
 
+/// Reports whether pinion itself sends requests to servers with this API.
+pub fn is_supported_api(api: &str) -> bool {
+    SUPPORTED_APIS.contains(&api)
+}
+
 /// Sends requests to model servers over HTTP.
 ///
 /// Cheap to make: certificates, connections and everything else are created by the first request

@@ -25,7 +25,9 @@ fn result(call: &str, tool: &str, text: &str) -> Arc<Message> {
         content: vec![Block::text(text)],
         details: None,
         is_error: false,
+        duration_ms: None,
         timestamp: 0,
+        nested_calls: None,
     }))
 }
 

@@ -683,3 +683,53 @@ fn nothing_that_can_be_printed_holds_a_key() {
     }
     assert!(!printed.contains("sk-planted"));
 }
+
+#[tokio::test]
+async fn configured_values_may_contain_variables() {
+    let home = Home::new().variable("NAME", "value");
+    let registry = home.quiet();
+    for (configured, expected) in [
+        ("$NAME", "value"),
+        ("${NAME}", "value"),
+        ("key-${NAME}-$NAME", "key-value-value"),
+        ("$NAMED", "$NAMED"),
+        ("${NAME", "${NAME"),
+        ("$$NAME", "$NAME"),
+        ("$!echo", "!echo"),
+        ("a$", "a$"),
+    ] {
+        let config = json!({
+            "baseUrl": "u", "api": "a", "apiKey": configured, "models": [{"id": "m"}],
+        });
+        let registry = registry.with_provider("mock", &config).unwrap();
+        let model = registry.find("mock", "m").unwrap();
+        assert_eq!(key(&registry, &model).await, expected, "{configured}");
+    }
+}
+
+#[tokio::test]
+async fn a_virtual_model_is_listed_and_needs_no_key() {
+    let registry = Home::new().quiet();
+    let described = |provider: &str, id: &str| -> Model {
+        serde_json::from_value(json!({
+            "id": id, "name": "Auto", "api": "virtual", "provider": provider, "baseUrl": "",
+            "reasoning": false, "input": ["text"], "contextWindow": 0, "maxTokens": 0,
+            "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0},
+        }))
+        .unwrap()
+    };
+    let registry = registry.with_virtual_model(described("router", "auto"));
+    let auto = registry.find("router", "auto").unwrap();
+    assert_eq!(names(&registry.available()), ["router/auto"]);
+    registry.check_credentials(&auto).unwrap();
+    assert!(registry.authorize(&auto).await.unwrap().api_key.is_none());
+    // Beside the models of a provider it needs the key of that provider, and hides the model of the same id.
+    let id = registry.all()[0].clone();
+    let known = registry.all().len();
+    let registry = registry.with_virtual_model(described(&id.provider, &id.id));
+    assert_eq!(registry.all().len(), known);
+    assert_eq!(registry.find(&id.provider, &id.id).unwrap().api, "virtual");
+    assert!(!registry.has_credentials(&id.provider));
+    let registry = registry.without_virtual_model("router", "auto");
+    assert!(registry.find("router", "auto").is_none());
+}

@@ -94,6 +94,13 @@ struct Counts {
     output_tokens: Option<Count>,
     cache_read_input_tokens: Option<Count>,
     cache_creation_input_tokens: Option<Count>,
+    #[serde(default, deserialize_with = "object")]
+    cache_creation: Option<CacheCreation>,
+}
+
+#[derive(Deserialize)]
+struct CacheCreation {
+    ephemeral_1h_input_tokens: Option<Count>,
 }
 
 impl Decode for Stream {
@@ -168,6 +175,7 @@ impl Stream {
             }
             _ => {
                 if let Some(delta) = &event.delta {
+                    answer.set_raw_stop_reason(delta.stop_reason.as_str());
                     self.note_stop(delta)?;
                 }
                 count(answer, event.usage.as_ref());
@@ -261,6 +269,10 @@ fn count(answer: &mut Answer, counts: Option<&Counts>) {
             *total = tokens;
         }
     }
+    let written = counts.cache_creation.as_ref();
+    let hour = written.and_then(|written| written.ephemeral_1h_input_tokens);
+    let known = usage.cache_write_1h.unwrap_or_default();
+    usage.cache_write_1h = Some(hour.map_or(known, |Count(tokens)| tokens));
     usage.total_tokens = usage.input + usage.output + usage.cache_read + usage.cache_write;
     answer.set_usage(usage);
 }

@@ -100,6 +100,14 @@ struct Counts {
     prompt_cache_hit_tokens: Count,
     #[serde(default, deserialize_with = "object")]
     prompt_tokens_details: Option<PromptDetails>,
+    #[serde(default, deserialize_with = "object")]
+    completion_tokens_details: Option<CompletionDetails>,
+}
+
+#[derive(Deserialize)]
+struct CompletionDetails {
+    #[serde(default)]
+    reasoning_tokens: Count,
 }
 
 #[derive(Deserialize)]
@@ -174,6 +182,7 @@ impl Stream {
             answer.set_usage(usage(counts));
         }
         if let Some(reason) = choice.finish_reason.non_empty() {
+            answer.set_raw_stop_reason(reason);
             self.finish = Some(finish(reason));
         }
         if let Some(delta) = &choice.delta {
@@ -329,7 +338,12 @@ fn usage(counts: &Counts) -> Usage {
         .saturating_sub(cache_read)
         .saturating_sub(cache_write);
     let total_tokens = input + output + cache_read + cache_write;
+    let details = counts.completion_tokens_details.as_ref();
+    let Count(reasoning) = details
+        .map(|details| details.reasoning_tokens)
+        .unwrap_or_default();
     Usage {
+        reasoning: Some(reasoning),
         input,
         output,
         cache_read,

@@ -160,6 +160,7 @@ impl Stream {
                 self.part(answer, part);
             }
             if let Some(reason) = candidate.finish_reason.non_empty() {
+                answer.set_raw_stop_reason(reason);
                 self.finish = Some(reason.to_owned());
             }
         }
@@ -252,6 +253,7 @@ fn usage(counts: &Counts) -> Usage {
         input: counts.prompt_token_count.0.saturating_sub(cache_read),
         output: counts.candidates_token_count.0 + counts.thoughts_token_count.0,
         cache_read,
+        reasoning: Some(counts.thoughts_token_count.0),
         total_tokens: counts.total_token_count.0,
         ..Usage::default()
     }

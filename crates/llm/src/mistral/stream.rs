@@ -126,6 +126,7 @@ impl Stream {
             answer.set_usage(Usage {
                 input,
                 output,
+                reasoning: Some(0),
                 total_tokens,
                 ..Usage::default()
             });
@@ -134,6 +135,7 @@ impl Stream {
             return Ok(());
         };
         if let Some(reason) = choice.finish_reason.non_empty() {
+            answer.set_raw_stop_reason(reason);
             self.finish = Some(reason.to_owned());
         }
         if let Some(delta) = &choice.delta {

@@ -87,6 +87,14 @@ struct Counts {
     total_tokens: Count,
     #[serde(default, deserialize_with = "object")]
     input_tokens_details: Option<InputDetails>,
+    #[serde(default, deserialize_with = "object")]
+    output_tokens_details: Option<OutputDetails>,
+}
+
+#[derive(Deserialize)]
+struct OutputDetails {
+    #[serde(default)]
+    reasoning_tokens: Count,
 }
 
 #[derive(Deserialize)]
@@ -291,12 +299,18 @@ impl Stream {
 
     fn completed(&mut self, answer: &mut Answer, response: &Response<'_>) {
         answer.set_response_id(response.id.as_str());
+        answer.set_raw_stop_reason(response.status.as_str());
         if let Some(counts) = &response.usage {
             let details = counts.input_tokens_details.as_ref();
             let Count(cache_read) = details
                 .map(|details| details.cached_tokens)
                 .unwrap_or_default();
+            let details = counts.output_tokens_details.as_ref();
+            let Count(reasoning) = details
+                .map(|details| details.reasoning_tokens)
+                .unwrap_or_default();
             let usage = Usage {
+                reasoning: Some(reasoning),
                 input: counts.input_tokens.0.saturating_sub(cache_read),
                 output: counts.output_tokens.0,
                 cache_read,

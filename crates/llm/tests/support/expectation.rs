@@ -167,6 +167,8 @@ pub fn in_vector_form(events: &[StreamEvent]) -> (Vec<Value>, Value) {
                 let kind = if failed { "error" } else { "done" };
                 recorded.push(json!({"type": kind, "reason": end.stop_reason.as_str()}));
                 let mut end = end.clone();
+                // The vectors are older than these members.
+                end.remove_measurements();
                 end.content = end.content.iter().map(as_recorded).collect();
                 message = json!(Message::Assistant(end));
             }
