@@ -1,5 +1,7 @@
 //! Patterns of commands, and the check whether a shell command fits them.
 
+use pinion_text::fits_wildcard;
+
 use crate::shell::Script;
 use crate::simple_command::{Redirection, SimpleCommand, Word};
 
@@ -99,7 +101,7 @@ impl CommandPattern {
             let fits = if glued {
                 begins_with(pattern, &word.text)
             } else {
-                !word.open && matches(pattern, &word.text)
+                !word.open && fits_wildcard(pattern, &word.text)
             };
             if !fits {
                 return if word.open { Fit::Maybe } else { Fit::No };
@@ -185,20 +187,9 @@ fn evaluates(command: &SimpleCommand) -> bool {
     EVALUATING.contains(&name) && command.words.iter().any(suspicious)
 }
 
-/// Reports whether `text` matches `pattern`, in which `*` stands for any text.
-fn matches(pattern: &str, text: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == text,
-        Some((lead, rest)) => text.strip_prefix(lead).is_some_and(|text| {
-            let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
-            ends.into_iter().any(|at| matches(rest, &text[at..]))
-        }),
-    }
-}
-
 /// Reports whether a prefix of `text` matches `pattern`.
 fn begins_with(pattern: &str, text: &str) -> bool {
-    matches(&format!("{pattern}*"), text)
+    fits_wildcard(&format!("{pattern}*"), text)
 }
 
 #[cfg(test)]

@@ -5,17 +5,21 @@
 
 mod ask;
 mod call;
+mod client;
 mod command;
 mod files;
 mod gate;
 mod policy;
 mod question;
 mod rule;
+mod settings;
 mod shell;
 mod simple_command;
 
 pub use ask::{Absence, Answer, Ask, Unattended};
+pub use client::ClientQuestions;
 pub use gate::Approvals;
 pub use policy::{Mode, Policy};
 pub use question::Question;
 pub use rule::{Origin, Rule, RuleError};
+pub use settings::{ApprovalSettings, MAX_ANSWER_TIMEOUT, answer_timeout, project_rules};

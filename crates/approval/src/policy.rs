@@ -7,6 +7,10 @@ use pinion_agent::Maker;
 use crate::call::{Subject, ToolCall};
 use crate::command::{Fit, all_fit, any_fits};
 use crate::rule::{Rule, Scope};
+use crate::settings::ApprovalSettings;
+
+/// Time to wait for an answer unless flags or settings set another one.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The treatment of calls that no rule matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +67,34 @@ pub(crate) enum Decision<'a> {
 }
 
 impl Policy {
+    /// Combines flags, the user's settings and the deny rules of a project; `None` runs all calls.
+    ///
+    /// Flags override settings, and rules add up. Rules without a mode imply one: with allow rules other calls are
+    /// asked about, with deny rules alone other calls run.
+    pub fn of(
+        flags: ApprovalSettings,
+        own: ApprovalSettings,
+        of_project: Vec<Rule>,
+    ) -> Option<Self> {
+        let (mut allow, mut deny) = (flags.allow, flags.deny);
+        allow.extend(own.allow);
+        deny.extend(own.deny);
+        deny.extend(of_project);
+        let implied = match (allow.is_empty(), deny.is_empty()) {
+            (false, _) => Some(Mode::Ask),
+            (true, false) => Some(Mode::Auto),
+            (true, true) => None,
+        };
+        let mode = flags.mode.or(own.mode).or(implied)?;
+        let answer_timeout = flags.answer_timeout.or(own.answer_timeout);
+        Some(Self {
+            mode,
+            answer_timeout: answer_timeout.unwrap_or(ANSWER_TIMEOUT),
+            allow,
+            deny,
+        })
+    }
+
     pub(crate) fn decide<'a>(&'a self, call: &'a ToolCall<'_>) -> Decision<'a> {
         if let Subject::Path { written, target } = &call.subject
             && let Some(reason) = &target.refused

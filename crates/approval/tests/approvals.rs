@@ -96,6 +96,7 @@ async fn admit(
         call_id: "c".into(),
         name: tool.into(),
         arguments: arguments.clone(),
+        parent_call_id: None,
     };
     let admission = Admission {
         run: &run,

@@ -117,6 +117,7 @@ fn is_permitted(gate: &Approvals, command: &str, cwd: &Path) -> bool {
         call_id: "c".into(),
         name: "bash".into(),
         arguments: arguments.clone(),
+        parent_call_id: None,
     };
     let admission = Admission {
         run: &run,

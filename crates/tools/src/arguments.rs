@@ -23,10 +23,14 @@ pub(crate) fn spec(
             )
         })
         .collect();
+    let mut parameters = json!({"type": "object", "properties": properties});
+    if !required.is_empty() {
+        parameters["required"] = json!(required);
+    }
     ToolSpec {
         name: name.to_owned(),
         description: description.to_owned(),
-        parameters: json!({"type": "object", "properties": properties, "required": required}),
+        parameters,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The bash tool, and commands that the user runs without the model.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -7,14 +8,17 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use pinion_message::{Block, ToolSpec};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
 use crate::output::Output;
 use crate::shell::{Follower, ShellOptions, ShellOutcome, run_shell};
 use crate::truncate::{MAX_BYTES, MAX_LINES, TruncatedBy, Truncation, format_size};
-use crate::{Tool, ToolContext, ToolError, ToolOutput, ToolSettings, arguments, coerce};
+use crate::{
+    ErrorWords, ResultForm, Tool, ToolContext, ToolError, ToolOutput, ToolSettings, arguments,
+    coerce,
+};
 
 #[derive(Debug)]
 pub(crate) struct Bash {
@@ -48,11 +52,14 @@ impl Bash {
     async fn run(&self, arguments: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let command = arguments::text(&arguments, "command")?;
         let seconds = arguments::number(&arguments, "timeout").filter(|&seconds| seconds > 0.0);
-        let output = Output::raw();
+        let form = self.settings.form;
+        let output = Output::raw().in_form(form);
+        let settings = self.settings_with(&context.env);
+        let begun = Instant::now();
         let pace = output.pace();
         let options = ShellOptions {
             cwd: &context.cwd,
-            settings: &self.settings,
+            settings: &settings,
             timeout: seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
             follower: Some(&pace),
         };
@@ -92,13 +99,32 @@ impl Bash {
         if progress.withheld {
             progress.send();
         }
-        result(&progress.output, outcome, arguments.get("timeout"))
+        let timeout = arguments.get("timeout");
+        result(&progress.output, outcome, timeout, begun.elapsed(), form)
+    }
+
+    /// Returns the settings with further variables for commands.
+    fn settings_with(&self, env: &[(String, String)]) -> Cow<'_, ToolSettings> {
+        if env.is_empty() {
+            return Cow::Borrowed(&self.settings);
+        }
+        let mut settings = self.settings.clone();
+        settings.env.extend_from_slice(env);
+        Cow::Owned(settings)
     }
 }
 
 impl Tool for Bash {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn error_words(&self) -> ErrorWords {
+        self.settings.form.error_words()
+    }
+
+    fn constrained_sampling(&self) -> Option<Value> {
+        self.settings.form.constrained_sampling()
     }
 
     fn call<'a>(
@@ -152,7 +178,7 @@ impl Progress<'_> {
         (self.context.updates)(ToolOutput {
             content,
             details: Some(details),
-            terminate: false,
+            ..ToolOutput::default()
         });
     }
 }
@@ -172,6 +198,8 @@ fn result(
     output: &Output,
     outcome: ShellOutcome,
     timeout: Option<&Value>,
+    duration: Duration,
+    form: ResultForm,
 ) -> Result<ToolOutput, ToolError> {
     let tail = output.tail();
     let mut text = tail.content.clone();
@@ -187,9 +215,11 @@ fn result(
             let details = details(output, &tail);
             let details = (!details.is_empty()).then_some(Value::Object(details));
             return Ok(ToolOutput {
-                content: vec![Block::text(text)],
                 details,
-                terminate: false,
+                structured_content: form
+                    .is_structured()
+                    .then(|| structured(output, outcome, duration)),
+                ..ToolOutput::text(text)
             });
         }
         ShellOutcome::Exited(code) => format!("Command exited with code {code}"),
@@ -206,7 +236,30 @@ fn result(
         text.push_str("\n\n");
     }
     text.push_str(&ending);
-    Err(ToolError(text))
+    if !form.is_structured() || !matches!(outcome, ShellOutcome::Exited(_)) {
+        return Err(ToolError(text));
+    }
+    let details = details(output, &tail);
+    Ok(ToolOutput {
+        details: (!details.is_empty()).then_some(Value::Object(details)),
+        structured_content: Some(structured(output, outcome, duration)),
+        is_error: true,
+        ..ToolOutput::text(text)
+    })
+}
+
+/// Returns the result of a command as data for programs.
+fn structured(output: &Output, outcome: ShellOutcome, duration: Duration) -> Value {
+    let (text, is_whole) = output.window();
+    let mut structured = json!({"output": text, "truncated": !is_whole});
+    if let ShellOutcome::Exited(code) = outcome {
+        structured["exit_code"] = code.into();
+    }
+    structured["wall_time_seconds"] = duration.as_secs_f64().into();
+    if let Some(path) = output.log_path().filter(|_| !is_whole) {
+        structured["full_output_path"] = path.to_string_lossy().into();
+    }
+    structured
 }
 
 /// Describes to the model which part of the output is missing, and the file that has all of it.
@@ -256,7 +309,7 @@ pub async fn user_bash(
     follower: Option<Arc<dyn Follower>>,
     cancel: &CancellationToken,
 ) -> Result<BashOutcome, ToolError> {
-    let mut output = Output::followed(follower, &settings.mask);
+    let mut output = Output::followed(follower, &settings.mask).in_form(settings.form);
     let pace = output.pace();
     let options = ShellOptions {
         cwd,

@@ -67,6 +67,58 @@ pub(crate) fn lines(old: &str, new: &str) -> Diff {
     }
 }
 
+/// Returns the differences between two texts with LF line ends as a unified diff; `name` is the name of both files.
+pub(crate) fn patch(name: &str, old: &str, new: &str) -> String {
+    let old_lines: Vec<&str> = old.split_inclusive('\n').collect();
+    let new_lines: Vec<&str> = new.split_inclusive('\n').collect();
+    let deadline = std::time::Instant::now() + DIFF_TIMEOUT;
+    let ops = similar::capture_diff_slices_deadline(
+        Algorithm::Myers,
+        &old_lines,
+        &new_lines,
+        Some(deadline),
+    );
+    let mut text = format!("--- {name}\n+++ {name}\n");
+    for hunk in similar::group_diff_ops(ops, CONTEXT_LINES) {
+        let range = |range: fn(&DiffOp) -> std::ops::Range<usize>| {
+            let start = hunk.first().map_or(0, |op| range(op).start);
+            let length = hunk.last().map_or(0, |op| range(op).end) - start;
+            // An empty side is named by the line before it.
+            format!("{},{length}", if length == 0 { start } else { start + 1 })
+        };
+        let (removed, added) = (range(DiffOp::old_range), range(DiffOp::new_range));
+        text.push_str(&format!("@@ -{removed} +{added} @@\n"));
+        let mut changes = hunk.as_slice();
+        while let Some(op) = changes.first() {
+            if op.tag() == DiffTag::Equal {
+                push_lines(&mut text, ' ', &old_lines[op.old_range()]);
+                changes = &changes[1..];
+                continue;
+            }
+            let is_change = |op: &&DiffOp| op.tag() != DiffTag::Equal;
+            let count = changes.iter().take_while(is_change).count();
+            for op in &changes[..count] {
+                push_lines(&mut text, '-', &old_lines[op.old_range()]);
+            }
+            for op in &changes[..count] {
+                push_lines(&mut text, '+', &new_lines[op.new_range()]);
+            }
+            changes = &changes[count..];
+        }
+    }
+    text
+}
+
+fn push_lines(text: &mut String, marker: char, lines: &[&str]) {
+    for line in lines {
+        text.push(marker);
+        text.push_str(line);
+        if !line.ends_with('\n') {
+            text.push_str("\n\\ No newline at end of file\n");
+        }
+    }
+}
+
 struct DiffRows {
     width: usize,
     rows: Vec<String>,
@@ -120,6 +172,37 @@ mod tests {
             "-28 l28", " 29 l29", " 30 l30",
         ];
         assert_eq!(lines(&old, &new).text, expected.join("\n"));
+    }
+
+    #[test]
+    fn a_patch_has_hunks_with_four_lines_around_each_change() {
+        let old: String = (1..=20).map(|n| format!("l{n}\n")).collect();
+        let new = old.replace("l3\n", "L3\nmore\n").replace("l20\n", "l20");
+        let expected = [
+            "--- a.txt",
+            "+++ a.txt",
+            "@@ -1,7 +1,8 @@",
+            " l1",
+            " l2",
+            "-l3",
+            "+L3",
+            "+more",
+            " l4",
+            " l5",
+            " l6",
+            " l7",
+            "@@ -16,5 +17,5 @@",
+            " l16",
+            " l17",
+            " l18",
+            " l19",
+            "-l20",
+            "+l20",
+            "\\ No newline at end of file",
+            "",
+        ];
+        assert_eq!(patch("a.txt", &old, &new), expected.join("\n"));
+        assert_eq!(patch("b", "", "x\n"), "--- b\n+++ b\n@@ -0,0 +1,1 @@\n+x\n");
     }
 
     #[test]

@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::replacement::{self, Edit, EditRequest};
 use crate::{
-    Tool, ToolContext, ToolError, ToolOutput, arguments, diff, encoding, file_changes, node_error,
-    path,
+    ResultForm, Tool, ToolContext, ToolError, ToolOutput, arguments, diff, encoding, file_changes,
+    node_error, path,
 };
 
 /// The largest file that can be edited, in bytes. An edit takes several times that much memory.
@@ -26,10 +26,11 @@ const MAX_FILE_BYTES: u64 = 32 << 20;
 pub(crate) struct EditFile {
     spec: ToolSpec,
     list_spec: ToolSpec,
+    form: ResultForm,
 }
 
 impl EditFile {
-    pub fn new() -> Self {
+    pub fn new(form: ResultForm) -> Self {
         let description = "Replace a piece of text in a file. The old text has to occur exactly once and \
              has to be given as it stands in the file, blanks and line breaks included.";
         let path = (
@@ -52,29 +53,54 @@ impl EditFile {
             &["path", "oldText", "newText"],
         );
         let mut list_spec = arguments::spec("edit", description, &[path], &["path", "edits"]);
+        let text = |description: &str| json!({"type": "string", "description": description});
         list_spec.parameters["properties"]["edits"] = json!({
             "type": "array",
             "items": {
                 "type": "object",
-                "properties": {"oldText": {"type": "string"}, "newText": {"type": "string"}},
+                "properties": {
+                    "oldText": text("The text to replace, exactly as it stands in the file"),
+                    "newText": text("The text that takes its place"),
+                },
                 "required": ["oldText", "newText"],
-                "additionalProperties": false,
             },
+            "description": "The replacements; each is looked for in the file as it was before the call",
         });
-        Self { spec, list_spec }
+        if !form.is_structured() {
+            list_spec.parameters["properties"]["edits"]["items"]["additionalProperties"] =
+                false.into();
+        }
+        Self {
+            spec,
+            list_spec,
+            form,
+        }
     }
 }
 
 impl Tool for EditFile {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        if self.form.is_structured() {
+            &self.list_spec
+        } else {
+            &self.spec
+        }
     }
 
     fn validate(&self, arguments: &Value) -> Result<Value, String> {
-        match with_edit_list(arguments) {
-            Some(arguments) => crate::validate(&self.list_spec, &arguments),
-            None => crate::validate(&self.spec, arguments),
+        let words = self.form.error_words();
+        let listed = match self.form {
+            ResultForm::Text => with_edit_list(arguments),
+            ResultForm::Structured => with_edit_list(arguments).or_else(|| one_edit(arguments)),
+        };
+        match listed {
+            Some(arguments) => crate::validate_with(&self.list_spec, &arguments, words),
+            None => crate::validate_with(self.spec(), arguments, words),
         }
+    }
+
+    fn constrained_sampling(&self) -> Option<Value> {
+        self.form.constrained_sampling()
     }
 
     fn call<'a>(
@@ -86,13 +112,14 @@ impl Tool for EditFile {
             let arguments = with_edit_list(&arguments).unwrap_or(arguments);
             let name = arguments::text(&arguments, "path")?;
             let request = request(&arguments, name)?;
+            let form = self.form;
             let path = path::resolve(name, &context.cwd);
             let file = path.clone();
             // A child, so that dropping the call stops the thread before it changes anything.
             let cancel = context.cancel.child_token();
             let _ends_with_call = cancel.clone().drop_guard();
             file_changes::change(&path, &context.cancel, move || {
-                apply(&file, &request, &cancel)
+                apply(&file, &request, form, &cancel)
             })
             .await
         }
@@ -121,6 +148,15 @@ fn with_edit_list(arguments: &Value) -> Option<Value> {
     Some(Value::Object(arguments))
 }
 
+/// The arguments with `oldText` and `newText` as a list of one replacement; `None` if either is missing.
+fn one_edit(arguments: &Value) -> Option<Value> {
+    let mut arguments = arguments.as_object()?.clone();
+    let old = arguments.shift_remove("oldText")?;
+    let new = arguments.shift_remove("newText")?;
+    arguments.insert("edits".into(), json!([{"oldText": old, "newText": new}]));
+    Some(Value::Object(arguments))
+}
+
 fn request(arguments: &Value, name: &str) -> Result<EditRequest, ToolError> {
     let edit = |value: &Value| -> Result<Edit, ToolError> {
         Ok(Edit::new(
@@ -142,42 +178,58 @@ fn request(arguments: &Value, name: &str) -> Result<EditRequest, ToolError> {
 pub fn edit_bytes(bytes: &[u8], arguments: &Value) -> Result<(Vec<u8>, ToolOutput), ToolError> {
     let arguments = with_edit_list(arguments).unwrap_or_else(|| arguments.clone());
     let request = request(&arguments, arguments::text(&arguments, "path")?)?;
-    change(&text_of(bytes, &request.path)?, &request)
+    change(&text_of(bytes, &request.path)?, &request, ResultForm::Text)
 }
 
 fn apply(
     path: &Path,
     request: &EditRequest,
+    form: ResultForm,
     cancel: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
-    let raw = read(path, &request.path)?;
-    let (content, output) = change(&raw, request)?;
+    let raw = read(path, &request.path, form)?;
+    let (content, output) = change(&raw, request, form)?;
     drop(raw);
     file_changes::replace(path, &content, cancel)?;
     Ok(output)
 }
 
-fn change(raw: &str, request: &EditRequest) -> Result<(Vec<u8>, ToolOutput), ToolError> {
+fn change(
+    raw: &str,
+    request: &EditRequest,
+    form: ResultForm,
+) -> Result<(Vec<u8>, ToolOutput), ToolError> {
     let change = replacement::apply(raw, request)?;
-    let diff = diff::lines(&change.before, &change.after);
+    let (before, after) = if form.is_structured() {
+        (&change.original, &change.kept)
+    } else {
+        (&change.before, &change.after)
+    };
+    let diff = diff::lines(before, after);
     let mut details = json!({"diff": encoding::shown(diff.text)});
+    if form.is_structured() {
+        let patch = diff::patch(&request.path, before, after);
+        details["patch"] = encoding::shown(patch).into();
+    }
     if let Some(line) = diff.first_changed_line {
         details["firstChangedLine"] = line.into();
     }
     let output = ToolOutput {
         content: vec![Block::text(request.success())],
         details: Some(details),
-        terminate: false,
+        ..ToolOutput::default()
     };
     Ok((encoding::encode(&change.file), output))
 }
 
-fn read(path: &Path, name: &str) -> Result<String, ToolError> {
+fn read(path: &Path, name: &str, form: ResultForm) -> Result<String, ToolError> {
     // Opened for writing too, so that a file that cannot be written fails before anything changes.
     let opened = pinion_files::open_with(OpenOptions::new().read(true).append(true), path);
     let read = opened.and_then(|_| pinion_files::read(path, MAX_FILE_BYTES));
     let bytes = read.map_err(|error| match error.kind() {
-        ErrorKind::NotFound => ToolError(format!("File not found: {name}")),
+        ErrorKind::NotFound if !form.is_structured() => {
+            ToolError(format!("File not found: {name}"))
+        }
         ErrorKind::IsADirectory => node_error::plain(&error, "read"),
         ErrorKind::FileTooLarge => {
             ToolError(format!("{name} {error} for edits. Use bash to change it."))

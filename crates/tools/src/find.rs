@@ -11,7 +11,10 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::listing::Listing;
-use crate::{Tool, ToolContext, ToolError, ToolOutput, arguments, blocking, path, walk};
+use crate::{
+    ErrorWords, ResultForm, Tool, ToolContext, ToolError, ToolOutput, arguments, blocking, path,
+    walk,
+};
 
 const DEFAULT_LIMIT: usize = 1000;
 /// Bytes of paths that are collected: many times what is shown of them, regardless of the limit.
@@ -20,10 +23,11 @@ const MAX_STORED_BYTES: usize = 8 << 20;
 #[derive(Debug)]
 pub(crate) struct Find {
     spec: ToolSpec,
+    form: ResultForm,
 }
 
 impl Find {
-    pub fn new() -> Self {
+    pub fn new(form: ResultForm) -> Self {
         let spec = arguments::spec(
             "find",
             "Find files and directories by name. Hidden ones count, ignored ones (.gitignore) do not. \
@@ -47,13 +51,17 @@ impl Find {
             ],
             &["pattern"],
         );
-        Self { spec }
+        Self { spec, form }
     }
 }
 
 impl Tool for Find {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn error_words(&self) -> ErrorWords {
+        self.form.error_words()
     }
 
     fn call<'a>(

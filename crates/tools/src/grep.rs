@@ -8,7 +8,9 @@ use serde_json::Value;
 
 use crate::listing::Listing;
 use crate::search::{Hit, Search};
-use crate::{Tool, ToolContext, ToolError, ToolOutput, arguments, blocking, path};
+use crate::{
+    ErrorWords, ResultForm, Tool, ToolContext, ToolError, ToolOutput, arguments, blocking, path,
+};
 
 const DEFAULT_LIMIT: usize = 100;
 /// The longest line that is shown whole, in UTF-16 units.
@@ -17,10 +19,11 @@ const MAX_LINE_UNITS: usize = 500;
 #[derive(Debug)]
 pub(crate) struct Grep {
     spec: ToolSpec,
+    form: ResultForm,
 }
 
 impl Grep {
-    pub fn new() -> Self {
+    pub fn new(form: ResultForm) -> Self {
         let spec = arguments::spec(
             "grep",
             "Search the contents of files. Hidden files count, ignored ones (.gitignore) and binary ones do \
@@ -60,13 +63,17 @@ impl Grep {
             ],
             &["pattern"],
         );
-        Self { spec }
+        Self { spec, form }
     }
 }
 
 impl Tool for Grep {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn error_words(&self) -> ErrorWords {
+        self.form.error_words()
     }
 
     fn call<'a>(

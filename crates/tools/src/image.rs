@@ -150,6 +150,14 @@ pub fn prepare_image(bytes: Vec<u8>) -> Result<(Block, Option<String>), Unusable
     Ok((fitted.into_block(), note))
 }
 
+/// Scales down an image block that is too large for models. Returns the block and a note for the model; `None` if the
+/// image stays as it is, also because it cannot be read. Blocks.
+pub fn prepare_encoded_image(data: &str) -> Option<(Block, String)> {
+    let bytes = BASE64.decode(data).ok()?;
+    let (block, note) = prepare_image(bytes).ok()?;
+    Some((block, note?))
+}
+
 /// Scales and recompresses an image that is too large for models.
 pub(crate) fn fit(bytes: Vec<u8>, kind: ImageKind) -> Result<FittedImage, UnusableImage> {
     match shrink(&bytes, kind)? {
@@ -345,6 +353,14 @@ mod tests {
         let shown = image::load_from_memory(&fitted.bytes).unwrap();
         assert_eq!((shown.width(), shown.height()), (2000, 40));
         assert_eq!(sniff(&fitted.bytes), Some(fitted.kind));
+    }
+
+    #[test]
+    fn only_a_large_block_is_replaced() {
+        let (block, note) = prepare_encoded_image(&BASE64.encode(picture(2500, 50))).unwrap();
+        assert!(matches!(block, Block::Image { .. }) && note.contains("displayed at 2000x40"));
+        assert!(prepare_encoded_image(&BASE64.encode(picture(20, 10))).is_none());
+        assert!(prepare_encoded_image("no base64").is_none());
     }
 
     #[test]

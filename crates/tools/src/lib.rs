@@ -12,6 +12,7 @@ mod decode;
 mod diff;
 mod edit;
 mod encoding;
+mod exposure;
 mod file_changes;
 mod find;
 mod fuzzy;
@@ -22,8 +23,10 @@ mod line_range;
 mod listing;
 mod log_file;
 mod ls;
+mod nested;
 mod node_error;
 mod output;
+mod output_file;
 mod path;
 mod read;
 mod replacement;
@@ -43,17 +46,20 @@ use std::sync::Arc;
 pub use bash::{BashOutcome, user_bash};
 pub use blocking::{BlockingError, run_blocking};
 pub use edit::edit_bytes;
+pub use exposure::{Declarations, Exposure, Loadout, Namespace};
 pub use file_changes::{FileLock, lock_file};
-pub use image::{UnusableImage, prepare_image};
+pub use image::{UnusableImage, prepare_encoded_image, prepare_image};
+pub use nested::{NESTED_QUEUE_LIMIT, NestedCaller, NestedOutcome, NestedRequest};
 pub use node_error::node_error_text;
+pub use output_file::write_output_file;
 pub use path::{resolve as resolve_path, resolve_existing as resolve_existing_path};
 pub use read::{ReadImages, read_bytes};
-pub use settings::ToolSettings;
+pub use settings::{ResultForm, ToolSettings};
 pub use shell::{Follower, ShellOptions, ShellOutcome, run_shell};
 pub use tool::{Execution, Tool, ToolContext, ToolError, ToolOutput, UpdateSink};
 pub use truncate::{MAX_BYTES, MAX_LINES, TruncatedBy, Truncation};
 pub use typebox::{NullText, validate_typebox};
-pub use validate::validate;
+pub use validate::{ErrorWords, accept_any_object, validate, validate_with};
 pub use walk::builder as walk_builder;
 
 /// The names of all built-in tools, those that are on by default first.
@@ -73,11 +79,11 @@ fn create(name: &str, settings: &ToolSettings) -> Option<Arc<dyn Tool>> {
     Some(match name {
         "read" => Arc::new(read::Read::new(settings)),
         "bash" => Arc::new(bash::Bash::new(settings.clone())),
-        "edit" => Arc::new(edit::EditFile::new()),
-        "write" => Arc::new(write::Write::new()),
-        "grep" => Arc::new(grep::Grep::new()),
-        "find" => Arc::new(find::Find::new()),
-        "ls" => Arc::new(ls::Ls::new()),
+        "edit" => Arc::new(edit::EditFile::new(settings.form)),
+        "write" => Arc::new(write::Write::new(settings.form)),
+        "grep" => Arc::new(grep::Grep::new(settings.form)),
+        "find" => Arc::new(find::Find::new(settings.form)),
+        "ls" => Arc::new(ls::Ls::new(settings.form)),
         _ => return None,
     })
 }

@@ -21,6 +21,8 @@ pub(crate) struct LineCollector {
     first_line_bytes: u64,
     stored: String,
     scratch: String,
+    /// The last of the wanted characters so far is a line break.
+    ends_line: bool,
 }
 
 /// The collected lines.
@@ -34,6 +36,8 @@ pub(crate) struct CollectedLines {
     pub first_line_bytes: u64,
     /// Lines of the whole text.
     pub file_lines: u64,
+    /// The requested lines end with a line break.
+    pub ends_line: bool,
 }
 
 impl LineCollector {
@@ -47,6 +51,7 @@ impl LineCollector {
             first_line_bytes: 0,
             stored: String::new(),
             scratch: String::new(),
+            ends_line: false,
         }
     }
 
@@ -72,6 +77,7 @@ impl LineCollector {
 
     fn keep(&mut self, piece: &str) {
         self.wanted_bytes += piece.len() as u64;
+        self.ends_line = piece.ends_with('\n');
         if self.line == self.first {
             self.first_line_bytes += piece.trim_end_matches('\n').len() as u64;
         }
@@ -103,6 +109,7 @@ impl LineCollector {
             },
             first_line_bytes: self.first_line_bytes,
             file_lines,
+            ends_line: self.ends_line && !breaks_off,
         }
     }
 }

@@ -49,7 +49,7 @@ impl Listing {
         ToolOutput {
             content: vec![Block::text(self.text)],
             details: (!self.details.is_empty()).then_some(Value::Object(self.details)),
-            terminate: false,
+            ..ToolOutput::default()
         }
     }
 }

@@ -11,7 +11,10 @@ use tokio_util::sync::CancellationToken;
 use unicode_normalization::UnicodeNormalization;
 
 use crate::listing::Listing;
-use crate::{Tool, ToolContext, ToolError, ToolOutput, arguments, blocking, path, walk};
+use crate::{
+    ErrorWords, ResultForm, Tool, ToolContext, ToolError, ToolOutput, arguments, blocking, path,
+    walk,
+};
 
 const DEFAULT_LIMIT: usize = 500;
 /// A directory with more entries is not listed: names are sorted, so all of them are read first.
@@ -20,10 +23,11 @@ const MAX_ENTRIES: usize = 1_000_000;
 #[derive(Debug)]
 pub(crate) struct Ls {
     spec: ToolSpec,
+    form: ResultForm,
 }
 
 impl Ls {
-    pub fn new() -> Self {
+    pub fn new(form: ResultForm) -> Self {
         let spec = arguments::spec(
             "ls",
             "List what is in a directory, hidden names included, sorted without regard to case. \
@@ -42,13 +46,17 @@ impl Ls {
             ],
             &[],
         );
-        Self { spec }
+        Self { spec, form }
     }
 }
 
 impl Tool for Ls {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn error_words(&self) -> ErrorWords {
+        self.form.error_words()
     }
 
     fn call<'a>(

@@ -11,6 +11,7 @@ use futures_util::future::BoxFuture;
 
 use pinion_message::{Mask, MaskStream};
 
+use crate::ResultForm;
 use crate::decode::Decoder;
 use crate::log_file::LogFile;
 use crate::sanitise::Sanitiser;
@@ -31,6 +32,9 @@ pub(crate) struct Output {
     window: String,
     totals: Totals,
     last_line_bytes: u64,
+    /// Bytes of the line before the last one.
+    line_before_bytes: u64,
+    form: ResultForm,
     /// The output so far, while it is short.
     held: Option<Vec<u8>>,
     /// The place of the whole output once it is long.
@@ -90,6 +94,8 @@ impl Output {
             window: String::new(),
             totals: Totals { lines: 1, bytes: 0 },
             last_line_bytes: 0,
+            line_before_bytes: 0,
+            form: ResultForm::Text,
             held: Some(Vec::new()),
             log: LogFile::default(),
             scratch: String::new(),
@@ -115,6 +121,11 @@ impl Output {
             }),
             ..Self::sanitised()
         }
+    }
+
+    /// Counts lines as results of this form do.
+    pub fn in_form(self, form: ResultForm) -> Self {
+        Self { form, ..self }
     }
 
     /// Returns the pace of the output for [`crate::ShellOptions`].
@@ -180,7 +191,14 @@ impl Output {
         self.totals.bytes += text.len() as u64;
         self.totals.lines += truncate::line_count(text.as_bytes()) - 1;
         match memchr::memrchr(b'\n', text.as_bytes()) {
-            Some(at) => self.last_line_bytes = (text.len() - at - 1) as u64,
+            Some(at) => {
+                let before = memchr::memrchr(b'\n', &text.as_bytes()[..at]);
+                self.line_before_bytes = match before {
+                    Some(start) => (at - start - 1) as u64,
+                    None => self.last_line_bytes + at as u64,
+                };
+                self.last_line_bytes = (text.len() - at - 1) as u64;
+            }
             None => self.last_line_bytes += text.len() as u64,
         }
         self.window.push_str(text);
@@ -193,7 +211,12 @@ impl Output {
     }
 
     fn log(&mut self, bytes: &[u8]) {
-        let fits = self.totals.lines <= MAX_LINES as u64 && self.totals.bytes <= MAX_BYTES as u64;
+        let lines = if self.opens_no_line() {
+            self.totals.without_last_line().lines
+        } else {
+            self.totals.lines
+        };
+        let fits = lines <= MAX_LINES as u64 && self.totals.bytes <= MAX_BYTES as u64;
         match &mut self.held {
             Some(held) => {
                 held.extend_from_slice(bytes);
@@ -208,7 +231,22 @@ impl Output {
 
     /// The end of the output, within the limits.
     pub fn tail(&self) -> Truncation {
-        truncate::tail(&self.window, self.totals)
+        if self.form.is_structured() {
+            truncate::tail_of_lines(&self.window, self.totals)
+        } else {
+            truncate::tail(&self.window, self.totals)
+        }
+    }
+
+    /// Returns as much of the end of the output as is in memory, and whether that is all of it.
+    pub fn window(&self) -> (&str, bool) {
+        let is_whole = self.window.len() as u64 == self.totals.bytes;
+        (&self.window, is_whole)
+    }
+
+    /// Reports whether the output ends with a line break that opens no line.
+    fn opens_no_line(&self) -> bool {
+        self.form.is_structured() && self.last_line_bytes == 0 && self.totals.bytes > 0
     }
 
     pub fn is_empty(&self) -> bool {
@@ -217,7 +255,11 @@ impl Output {
 
     /// Bytes of the last line, which may be longer than what is shown of it.
     pub fn last_line_bytes(&self) -> u64 {
-        self.last_line_bytes
+        if self.opens_no_line() {
+            self.line_before_bytes
+        } else {
+            self.last_line_bytes
+        }
     }
 
     /// The log of all of the output, which exists if that is longer than what is shown.

@@ -12,8 +12,8 @@ use crate::image::{self, ImageKind};
 use crate::line_range::{CollectedLines, LineCollector};
 use crate::truncate::{self, MAX_BYTES, MAX_LINES, TruncatedBy, format_size};
 use crate::{
-    Tool, ToolContext, ToolError, ToolOutput, ToolSettings, arguments, blocking, coerce,
-    node_error, path,
+    ErrorWords, ResultForm, Tool, ToolContext, ToolError, ToolOutput, ToolSettings, arguments,
+    blocking, coerce, node_error, path,
 };
 
 const READ_BUFFER_BYTES: usize = 64 * 1024;
@@ -24,6 +24,7 @@ const MAX_IMAGE_BYTES: u64 = 100 * 1024 * 1024;
 pub(crate) struct Read {
     spec: ToolSpec,
     resize_images: bool,
+    form: ResultForm,
 }
 
 impl Read {
@@ -54,6 +55,7 @@ impl Read {
         Self {
             spec,
             resize_images: settings.auto_resize_images,
+            form: settings.form,
         }
     }
 }
@@ -61,6 +63,14 @@ impl Read {
 impl Tool for Read {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn error_words(&self) -> ErrorWords {
+        self.form.error_words()
+    }
+
+    fn constrained_sampling(&self) -> Option<Value> {
+        self.form.constrained_sampling()
     }
 
     fn call<'a>(
@@ -74,7 +84,7 @@ impl Tool for Read {
             let name = name.to_owned();
             let cwd = context.cwd.clone();
             let range = LineRange::new(&arguments);
-            let resize_images = self.resize_images;
+            let (resize_images, form) = (self.resize_images, self.form);
             // Ends with the call, so that dropping the call stops the thread that reads for it.
             let cancel = context.cancel.child_token();
             let _ends_with_call = cancel.clone().drop_guard();
@@ -89,6 +99,7 @@ impl Tool for Read {
                     name,
                     range,
                     resize_images,
+                    form,
                     cancel,
                 };
                 job.run()
@@ -131,6 +142,7 @@ pub fn read_bytes(
         name: arguments::text(arguments, "path")?.to_owned(),
         range: LineRange::new(arguments),
         resize_images: images == ReadImages::Fitted,
+        form: ResultForm::Text,
         cancel: CancellationToken::new(),
     };
     match images {
@@ -156,6 +168,7 @@ struct ReadJob<R> {
     name: String,
     range: LineRange,
     resize_images: bool,
+    form: ResultForm,
     cancel: CancellationToken,
 }
 
@@ -215,7 +228,12 @@ impl<R: std::io::Read> ReadJob<R> {
                 "Offset {offset} is beyond end of file ({total} lines total)"
             )));
         }
-        let shown = truncate::head(&collected.text, collected.totals, MAX_LINES as u64);
+        let totals = if self.form.is_structured() && collected.ends_line {
+            collected.totals.without_last_line()
+        } else {
+            collected.totals
+        };
+        let shown = truncate::head(&collected.text, totals, MAX_LINES as u64);
         let line = first + 1;
         if shown.first_line_exceeds_limit {
             let size = format_size(collected.first_line_bytes);
@@ -225,11 +243,7 @@ impl<R: std::io::Read> ReadJob<R> {
                 self.name
             );
             let details = json!({"truncation": shown.to_value()});
-            return Ok(ToolOutput {
-                content: vec![Block::text(text)],
-                details: Some(details),
-                terminate: false,
-            });
+            return Ok(self.output(text, Some(details)));
         }
         if shown.truncated {
             let last = first + shown.output_lines;
@@ -243,22 +257,27 @@ impl<R: std::io::Read> ReadJob<R> {
                 last + 1
             );
             let details = json!({"truncation": shown.to_value()});
-            return Ok(ToolOutput {
-                content: vec![Block::text(text)],
-                details: Some(details),
-                terminate: false,
-            });
+            return Ok(self.output(text, Some(details)));
         }
         let end = length.map_or(total, |length| first.saturating_add(length));
         if end < total {
-            return Ok(ToolOutput::text(format!(
+            let text = format!(
                 "{}\n\n[{} more lines in file. Use offset={} to continue.]",
                 shown.content,
                 total - end,
                 end + 1
-            )));
+            );
+            return Ok(self.output(text, None));
         }
-        Ok(ToolOutput::text(shown.content))
+        Ok(self.output(shown.content, None))
+    }
+
+    fn output(&self, text: String, details: Option<Value>) -> ToolOutput {
+        ToolOutput {
+            details,
+            structured_content: self.form.is_structured().then(|| text.as_str().into()),
+            ..ToolOutput::text(text)
+        }
     }
 
     fn image(mut self, kind: ImageKind, mut bytes: Vec<u8>) -> Result<ToolOutput, ToolError> {
@@ -287,10 +306,16 @@ impl<R: std::io::Read> ReadJob<R> {
             Some(note) => format!("Read image file [{mime}]\n{note}"),
             None => format!("Read image file [{mime}]"),
         };
+        let block = image.into_block();
+        let structured_content = self.form.is_structured().then(|| {
+            let mut structured = json!(block);
+            structured["note"] = text.as_str().into();
+            structured
+        });
         Ok(ToolOutput {
-            content: vec![Block::text(text), image.into_block()],
-            details: None,
-            terminate: false,
+            content: vec![Block::text(text), block],
+            structured_content,
+            ..ToolOutput::default()
         })
     }
 }

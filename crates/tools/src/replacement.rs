@@ -49,6 +49,9 @@ pub(crate) struct FileChange {
     pub file: String,
     pub before: String,
     pub after: String,
+    /// Both sides in the characters of the file, with LF line ends.
+    pub original: String,
+    pub kept: String,
 }
 
 impl EditRequest {
@@ -184,15 +187,17 @@ pub(crate) fn apply(raw: &str, request: &EditRequest) -> Result<FileChange, Tool
     if bom {
         file.push(BOM);
     }
-    file.push_str(&if crlf {
-        kept.replace('\n', "\r\n")
+    if crlf {
+        file.push_str(&kept.replace('\n', "\r\n"));
     } else {
-        kept
-    });
+        file.push_str(&kept);
+    }
     Ok(FileChange {
         file,
-        before: if exact { original } else { folded },
+        before: if exact { original.clone() } else { folded },
         after,
+        original,
+        kept,
     })
 }
 

@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use pinion_message::Mask;
+use serde_json::{Value, json};
+
+use crate::validate::ErrorWords;
 
 /// Settings of the built-in tools.
 #[derive(Debug, Clone)]
@@ -25,8 +28,43 @@ pub struct ToolSettings {
     pub update_interval: Duration,
     /// A command sends an update when it starts, before it prints anything.
     pub send_start_update: bool,
+    /// The form of results and errors.
+    pub form: ResultForm,
     /// Masks keys in the output of commands.
     pub mask: Mask,
+}
+
+/// The form of the results and errors of the built-in tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ResultForm {
+    /// Texts. A line break at the end of a text opens one more line.
+    #[default]
+    Text,
+    /// Texts, and results as data for programs: the output of commands, patches of edits. A line break at the end of a
+    /// text opens no line, and errors in arguments are described in few words.
+    Structured,
+}
+
+impl ResultForm {
+    /// Reports whether results have data for programs.
+    pub(crate) fn is_structured(self) -> bool {
+        self == Self::Structured
+    }
+
+    /// Returns the wording of errors in arguments.
+    pub(crate) fn error_words(self) -> ErrorWords {
+        if self.is_structured() {
+            ErrorWords::Brief
+        } else {
+            ErrorWords::Ajv
+        }
+    }
+
+    /// Returns the constrained sampling of a tool whose arguments have a simple schema.
+    pub(crate) fn constrained_sampling(self) -> Option<Value> {
+        self.is_structured()
+            .then(|| json!({"type": "json_schema", "strict": "prefer"}))
+    }
 }
 
 impl Default for ToolSettings {
@@ -40,6 +78,7 @@ impl Default for ToolSettings {
             environment: || None,
             update_interval: Duration::from_millis(100),
             send_start_update: false,
+            form: ResultForm::Text,
             mask: Mask::default(),
         }
     }

@@ -8,6 +8,9 @@ use pinion_message::{Block, ToolSpec};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::validate::ErrorWords;
+use crate::{Declarations, Exposure, Loadout, Namespace, NestedCaller};
+
 /// Anything a model may call: a built-in, an extension's tool, a clip's command, an MCP tool.
 pub trait Tool: Send + Sync {
     /// The tool's description for the model.
@@ -17,7 +20,12 @@ pub trait Tool: Send + Sync {
     ///
     /// Tools that accept more than they publish override it.
     fn validate(&self, arguments: &Value) -> Result<Value, String> {
-        crate::validate(self.spec(), arguments)
+        crate::validate_with(self.spec(), arguments, self.error_words())
+    }
+
+    /// Returns the wording of errors in the arguments.
+    fn error_words(&self) -> ErrorWords {
+        ErrorWords::Ajv
     }
 
     /// Converts the model's arguments to the form for [`Tool::validate`], for tools that need it.
@@ -32,6 +40,11 @@ pub trait Tool: Send + Sync {
         Some(sentence.trim_end_matches('.'))
     }
 
+    /// The requirement that providers sample the arguments by the schema only, in the form of pi's tools.
+    fn constrained_sampling(&self) -> Option<Value> {
+        None
+    }
+
     /// Advice for the system prompt while the tool is active.
     fn guidelines(&self) -> &[String] {
         &[]
@@ -42,9 +55,36 @@ pub trait Tool: Send + Sync {
         Execution::Parallel
     }
 
+    /// Reports whether the tool is active as soon as it is added to a session. A tool that is not can be activated later.
+    fn starts_active(&self) -> bool {
+        self.exposure().is_declared()
+    }
+
     /// The origin of the tool, for clients; `None` for a built-in one.
     fn source(&self) -> Option<Value> {
         None
+    }
+
+    /// The way in which the tool is reachable.
+    fn exposure(&self) -> Exposure {
+        Exposure::Direct
+    }
+
+    /// The group of the tool; `None` if it belongs to none.
+    fn namespace(&self) -> Option<&Namespace> {
+        None
+    }
+
+    /// JSON Schema of [`ToolOutput::structured_content`]. Scripts receive the structured result of a tool that has one, and the
+    /// text of any other.
+    fn output_schema(&self) -> Option<&Value> {
+        None
+    }
+
+    /// Changes the declarations that the model sees. The engine calls it whenever the tools change and this one is
+    /// active.
+    fn arrange(&self, _loadout: &Loadout<'_>) -> Declarations {
+        Declarations::default()
     }
 
     /// Runs one call. `arguments` have been coerced and validated against the spec.
@@ -76,8 +116,12 @@ pub struct ToolContext {
     pub cwd: Arc<PathBuf>,
     /// Asks the call to end.
     pub cancel: CancellationToken,
+    /// Variables for the commands of the call, besides those of the settings.
+    pub env: Vec<(String, String)>,
     /// Receives everything produced so far; each update replaces the one before.
     pub updates: UpdateSink,
+    /// Calls other tools on behalf of this call; `None` where no session is.
+    pub nested: Option<NestedCaller>,
 }
 
 /// Receives the progress of a call. It must not block.
@@ -92,6 +136,10 @@ pub struct ToolOutput {
     pub details: Option<Value>,
     /// Requests the end of the run; effective when every call of the answer requests it.
     pub terminate: bool,
+    /// The result as data, for scripts and clients; the conversation does not contain it.
+    pub structured_content: Option<Value>,
+    /// The call failed, and this is its whole result; see [`ToolError`] for failures that are only a text.
+    pub is_error: bool,
 }
 
 /// The failure of a call, in words for the model.

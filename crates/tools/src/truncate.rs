@@ -68,6 +68,14 @@ impl Totals {
         }
     }
 
+    /// Returns the size of the same text if a line break at its end opens no line.
+    pub fn without_last_line(self) -> Self {
+        Self {
+            lines: self.lines.saturating_sub(1).max(1),
+            ..self
+        }
+    }
+
     fn fit(self, max_lines: u64) -> bool {
         self.lines <= max_lines && self.bytes <= MAX_BYTES as u64
     }
@@ -172,6 +180,18 @@ pub(crate) fn tail(text: &str, totals: Totals) -> Truncation {
     cut(text[start..].to_owned(), by, lines, totals, max_lines)
 }
 
+/// Like [`tail`] for a text in which a line break at the end opens no line.
+pub(crate) fn tail_of_lines(text: &str, totals: Totals) -> Truncation {
+    let Some(lines) = text.strip_suffix('\n') else {
+        return tail(text, totals);
+    };
+    let counted = totals.without_last_line();
+    if counted.fit(MAX_LINES as u64) {
+        return Truncation::whole(text.to_owned(), counted, MAX_LINES as u64);
+    }
+    tail(lines, counted)
+}
+
 fn cut(content: String, by: TruncatedBy, lines: u64, totals: Totals, max_lines: u64) -> Truncation {
     Truncation {
         truncated: true,
@@ -245,6 +265,25 @@ mod tests {
             ),
             (Some(TruncatedBy::Lines), 5001, 23893, 2000, 9995)
         );
+    }
+
+    #[test]
+    fn a_final_line_break_may_open_no_line() {
+        let text: String = (1..=5000).map(|n| format!("{n}\n")).collect();
+        let cut = tail_of_lines(&text, Totals::of(&text));
+        assert!(cut.content.starts_with("3001\n3002\n") && cut.content.ends_with("\n5000"));
+        assert_eq!(
+            (
+                cut.total_lines,
+                cut.total_bytes,
+                cut.output_lines,
+                cut.output_bytes
+            ),
+            (5000, 23893, 2000, 9999)
+        );
+        let whole = &text[..text.find("2001").unwrap()];
+        let kept = tail_of_lines(whole, Totals::of(whole));
+        assert_eq!((kept.truncated, kept.content.as_str()), (false, whole));
     }
 
     #[test]

@@ -16,9 +16,37 @@ const MAX_DEPTH: usize = 64;
 ///
 /// Members the schema does not name pass unchanged.
 pub fn validate(spec: &ToolSpec, arguments: &Value) -> Result<Value, String> {
+    validate_with(spec, arguments, ErrorWords::Ajv)
+}
+
+/// Accepts every object, for tools whose arguments are checked elsewhere; missing arguments are an empty object.
+pub fn accept_any_object(spec: &ToolSpec, arguments: &Value) -> Result<Value, String> {
+    match arguments {
+        Value::Object(_) => Ok(arguments.clone()),
+        Value::Null => Ok(Value::Object(Map::new())),
+        other => Err(format!("{} takes an object, not {other}", spec.name)),
+    }
+}
+
+/// The wording of errors in arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorWords {
+    /// The words of Ajv: `must have required property 'path'`, `must be number`.
+    Ajv,
+    /// Few words: `missing`, `expected number, got string`.
+    Brief,
+}
+
+/// Like [`validate`], with errors in other words.
+pub fn validate_with(
+    spec: &ToolSpec,
+    arguments: &Value,
+    words: ErrorWords,
+) -> Result<Value, String> {
     let mut coerced = arguments.clone();
     let mut checker = Checker {
         root: &spec.parameters,
+        words,
         problems: Vec::new(),
     };
     checker.check(&spec.parameters, &mut coerced, "", 0);
@@ -45,6 +73,7 @@ struct Problem {
 
 struct Checker<'s> {
     root: &'s Value,
+    words: ErrorWords,
     problems: Vec<Problem>,
 }
 
@@ -71,7 +100,7 @@ impl<'s> Checker<'s> {
         {
             self.check(target, value, path, depth + 1);
         }
-        if let Some(message) = wrong_type(schema, value) {
+        if let Some(message) = wrong_type(schema, value, self.words) {
             return self.report(path, message);
         }
         match value {
@@ -177,6 +206,7 @@ impl<'s> Checker<'s> {
     ) -> Vec<Problem> {
         let mut checker = Checker {
             root: self.root,
+            words: self.words,
             problems: Vec::new(),
         };
         checker.check(schema, value, path, depth + 1);
@@ -232,7 +262,12 @@ impl<'s> Checker<'s> {
         depth: usize,
     ) {
         for name in strings(schema.get("required")) {
-            if !members.contains_key(name) {
+            if members.contains_key(name) {
+                continue;
+            }
+            if self.words == ErrorWords::Brief {
+                self.report(&child(path, name), "missing");
+            } else {
                 let subject = if path.is_empty() {
                     format!("/{name}")
                 } else {
@@ -287,7 +322,7 @@ impl Branches {
     }
 }
 
-fn wrong_type(schema: &Map<String, Value>, value: &mut Value) -> Option<String> {
+fn wrong_type(schema: &Map<String, Value>, value: &mut Value, words: ErrorWords) -> Option<String> {
     let kinds: Vec<&str> = match schema.get("type")? {
         Value::String(kind) => vec![kind],
         kinds => strings(Some(kinds)).collect(),
@@ -301,7 +336,23 @@ fn wrong_type(schema: &Map<String, Value>, value: &mut Value) -> Option<String> 
             *value = coerced;
             None
         }
+        None if words == ErrorWords::Brief => {
+            let kinds = kinds.join(" or ");
+            Some(format!("expected {kinds}, got {}", kind_of(value)))
+        }
         None => Some(format!("must be {}", kinds.join(","))),
+    }
+}
+
+/// Returns JSON Schema's name of the type of a value.
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
     }
 }
 

@@ -8,16 +8,20 @@ use pinion_message::ToolSpec;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Tool, ToolContext, ToolError, ToolOutput, arguments, file_changes, node_error, path};
+use crate::{
+    ErrorWords, ResultForm, Tool, ToolContext, ToolError, ToolOutput, arguments, file_changes,
+    node_error, path,
+};
 
 /// Creates or overwrites a file, with the directories above it.
 #[derive(Debug)]
 pub(crate) struct Write {
     spec: ToolSpec,
+    form: ResultForm,
 }
 
 impl Write {
-    pub fn new() -> Self {
+    pub fn new(form: ResultForm) -> Self {
         let spec = arguments::spec(
             "write",
             "Put text into a file. A missing file is created together with its directories; \
@@ -32,13 +36,21 @@ impl Write {
             ],
             &["path", "content"],
         );
-        Self { spec }
+        Self { spec, form }
     }
 }
 
 impl Tool for Write {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn error_words(&self) -> ErrorWords {
+        self.form.error_words()
+    }
+
+    fn constrained_sampling(&self) -> Option<Value> {
+        self.form.constrained_sampling()
     }
 
     fn call<'a>(
@@ -61,9 +73,11 @@ impl Tool for Write {
             .await?;
             // Counted in UTF-16 units, as clients of this text expect.
             let length = content.encode_utf16().count();
-            Ok(ToolOutput::text(format!(
-                "Successfully wrote {length} bytes to {name}"
-            )))
+            Ok(ToolOutput::text(if self.form.is_structured() {
+                format!("Successfully wrote to {name}")
+            } else {
+                format!("Successfully wrote {length} bytes to {name}")
+            }))
         }
         .boxed()
     }

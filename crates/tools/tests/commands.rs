@@ -5,7 +5,7 @@ mod common;
 use std::time::Duration;
 
 use common::{Workspace, text};
-use pinion_tools::{BashOutcome, ToolSettings, user_bash};
+use pinion_tools::{BashOutcome, ResultForm, ToolSettings, user_bash};
 use serde_json::{Value, json};
 
 fn command(line: &str) -> Value {
@@ -319,4 +319,59 @@ async fn a_background_job_does_not_hold_up_the_answer() {
         .await;
     assert_eq!(shown, "started\n");
     pinion_process::kill_all();
+}
+
+fn structured() -> ToolSettings {
+    ToolSettings {
+        form: ResultForm::Structured,
+        ..ToolSettings::default()
+    }
+}
+
+#[tokio::test]
+async fn a_structured_result_of_a_failed_command_is_whole() {
+    let workspace = Workspace::new(&[]);
+    let arguments = json!({"command": "echo a; exit 3"});
+    let output = workspace.call_with("bash", arguments, structured()).await;
+    let output = output.unwrap();
+    assert!(output.is_error);
+    assert_eq!(output.details, None);
+    assert_eq!(
+        output.content[0].as_text(),
+        Some("a\n\n\nCommand exited with code 3")
+    );
+    let mut result = output.structured_content.unwrap();
+    assert!(result["wall_time_seconds"].take().is_number());
+    let expected =
+        json!({"output": "a\n", "truncated": false, "exit_code": 3, "wall_time_seconds": null});
+    assert_eq!(result, expected);
+}
+
+#[tokio::test]
+async fn of_structured_output_a_final_line_break_opens_no_line() {
+    let workspace = Workspace::new(&[]);
+    let arguments = json!({"command": "seq 1 5000"});
+    let output = workspace.call_with("bash", arguments, structured()).await;
+    let output = output.unwrap();
+    let text = output.content[0].as_text().unwrap();
+    assert!(
+        text.starts_with("3001\n") && text.contains("[Showing lines 3001-5000 of 5000."),
+        "{text}"
+    );
+    let whole = output.structured_content.unwrap();
+    assert!(whole["output"].as_str().unwrap().starts_with("1\n2\n"));
+    let log = output.details.unwrap()["fullOutputPath"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    std::fs::remove_file(log).unwrap();
+}
+
+#[tokio::test]
+async fn commands_have_the_variables_of_their_call() {
+    let mut workspace = Workspace::new(&[]);
+    workspace.env = vec![("OF_THE_CALL".to_owned(), "yes".to_owned())];
+    let arguments = json!({"command": "echo \"$OF_THE_CALL\""});
+    let output = workspace.call("bash", arguments).await.unwrap();
+    assert_eq!(output.content[0].as_text(), Some("yes\n"));
 }

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Workspace, text};
 use pinion_message::Block;
-use pinion_tools::ToolSettings;
+use pinion_tools::{ResultForm, ToolSettings};
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -367,5 +367,46 @@ async fn edits_of_one_file_at_the_same_time_all_arrive() {
     assert_eq!(
         workspace.text_of("f"),
         marks.replace('<', "[").replace('>', "]")
+    );
+}
+
+#[tokio::test]
+async fn structured_results_have_patches_and_texts_as_data() {
+    let settings = ToolSettings {
+        form: ResultForm::Structured,
+        ..ToolSettings::default()
+    };
+    let workspace = Workspace::new(&[("a.txt", "one\ntwo\n")]);
+    let edit = json!({"path": "a.txt", "oldText": "two", "newText": "three"});
+    let output = workspace
+        .call_with("edit", edit, settings.clone())
+        .await
+        .unwrap();
+    assert_eq!(
+        output.content[0].as_text(),
+        Some("Successfully replaced 1 block(s) in a.txt.")
+    );
+    let details = output.details.unwrap();
+    assert_eq!(
+        details["patch"],
+        "--- a.txt\n+++ a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+three\n"
+    );
+    let missing = json!({"path": "no.txt", "edits": [{"oldText": "a", "newText": "b"}]});
+    let error = workspace.call_with("edit", missing, settings.clone()).await;
+    assert_eq!(
+        error.unwrap_err().0,
+        "Could not edit file: no.txt. Error code: ENOENT."
+    );
+    let read = json!({"path": "a.txt"});
+    let output = workspace
+        .call_with("read", read, settings.clone())
+        .await
+        .unwrap();
+    assert_eq!(output.structured_content, Some("one\nthree\n".into()));
+    let write = json!({"path": "b.txt", "content": "x"});
+    let output = workspace.call_with("write", write, settings).await.unwrap();
+    assert_eq!(
+        output.content[0].as_text(),
+        Some("Successfully wrote to b.txt")
     );
 }

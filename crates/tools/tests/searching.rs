@@ -297,7 +297,7 @@ fn tools_are_made_by_name_and_describe_themselves() {
             "pattern:string path:string limit:number",
             r#"["pattern"]"#,
         ),
-        ("ls", "path:string limit:number", "[]"),
+        ("ls", "path:string limit:number", "null"),
     ] {
         assert_eq!(
             parameters(name),

@@ -209,3 +209,23 @@ fn what_null_becomes_depends_on_who_made_the_schema() {
     assert_eq!(told(NullText::Empty).unwrap(), json!({"a": ""}));
     assert_eq!(told(NullText::Word).unwrap(), json!({"a": "null"}));
 }
+
+#[test]
+fn brief_errors_name_the_member_and_what_is_wrong() {
+    let tool = tool(
+        "read",
+        json!({"type": "object", "required": ["path"],
+            "properties": {"path": {"type": "string"}, "limit": {"type": "number"}}}),
+    );
+    let error = |arguments: Value| {
+        pinion_tools::validate_with(&tool, &arguments, pinion_tools::ErrorWords::Brief).unwrap_err()
+    };
+    assert_eq!(
+        error(json!({"file": "x"})),
+        "Validation failed for tool \"read\":\n  - path: missing\n\nReceived arguments:\n{\n  \"file\": \"x\"\n}"
+    );
+    assert!(
+        error(json!({"path": "x", "limit": "many"}))
+            .contains("  - limit: expected number, got string\n")
+    );
+}

@@ -21,6 +21,8 @@ pub const PROBE: &str = env!("CARGO_BIN_EXE_tools-probe");
 pub struct Workspace {
     pub dir: TempDir,
     pub cancel: CancellationToken,
+    /// Variables for the commands of calls.
+    pub env: Vec<(String, String)>,
     pub updates: Arc<Mutex<Vec<ToolOutput>>>,
 }
 
@@ -39,6 +41,7 @@ impl Workspace {
         Self {
             dir,
             cancel: CancellationToken::new(),
+            env: Vec::new(),
             updates: Arc::default(),
         }
     }
@@ -56,8 +59,10 @@ impl Workspace {
         ToolContext {
             call_id: "call".into(),
             cwd: Arc::new(self.path().to_owned()),
+            env: self.env.clone(),
             cancel: self.cancel.clone(),
             updates: Arc::new(move |update| updates.lock().unwrap().push(update)),
+            nested: None,
         }
     }
 
