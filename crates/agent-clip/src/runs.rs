@@ -1,11 +1,12 @@
 //! Runs in progress: at most one per topic, and a limited number in total.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pinion_agent::Handle;
 use pinion_status::{Code, Failure};
+use pinion_sync::lock;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -74,26 +75,20 @@ pub(super) struct Claim {
 impl Drop for Claim {
     fn drop(&mut self) {
         let topic = &self.live.run.topic_id;
-        locked(&self.runs).remove(topic);
+        lock(&self.runs).remove(topic);
         self.live.over.cancel();
     }
-}
-
-fn locked(
-    runs: &Mutex<HashMap<String, Arc<LiveRun>>>,
-) -> MutexGuard<'_, HashMap<String, Arc<LiveRun>>> {
-    runs.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Runs {
     /// Returns the run in progress in a topic.
     pub fn of(&self, topic: &str) -> Option<Arc<LiveRun>> {
-        locked(&self.0).get(topic).cloned()
+        lock(&self.0).get(topic).cloned()
     }
 
     /// Returns the run of this id.
     pub fn get(&self, run: &str) -> Option<Arc<LiveRun>> {
-        let runs = locked(&self.0);
+        let runs = lock(&self.0);
         runs.values().find(|live| live.run.id == run).cloned()
     }
 
@@ -120,7 +115,7 @@ impl Runs {
 
     /// Registers the run for its topic, or returns the run that the topic already has.
     fn claim(&self, live: &Arc<LiveRun>, most: usize) -> Result<Option<Arc<LiveRun>>, Failure> {
-        let mut runs = locked(&self.0);
+        let mut runs = lock(&self.0);
         let topic = &live.run.topic_id;
         if let Some(before) = runs.get(topic) {
             return Ok(Some(Arc::clone(before)));

@@ -7,8 +7,11 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use pinion_message::{AssistantMessage, Block, Message, ToolCall, ToolResultMessage, now_millis};
-use pinion_tools::{Execution, Tool, ToolContext, ToolError, ToolOutput};
+use pinion_message::{
+    AssistantMessage, Block, Message, NestedCalls, StopReason, ToolCall, ToolResultMessage,
+    now_millis,
+};
+use pinion_tools::{Execution, NestedCaller, Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, debug, info};
@@ -16,6 +19,7 @@ use tracing::{Instrument, debug, info};
 use crate::config::{Steering, ToolOrder};
 use crate::core::Core;
 use crate::hooks::{Moment, ToolCallResult, ToolGate};
+use crate::nested::{CallScope, NestedRuns};
 use crate::progress::Progress;
 use crate::spans;
 use crate::{Delivery, Event, ToolRun};
@@ -42,10 +46,15 @@ struct ReadyCall {
     arguments: Value,
 }
 
-struct FinishedCall {
+/// A call that has ended, or was not made.
+pub(crate) struct FinishedCall {
     run: Arc<ToolRun>,
-    output: Arc<ToolOutput>,
-    is_error: bool,
+    pub output: Arc<ToolOutput>,
+    pub is_error: bool,
+    /// The running time; `None` if the tool was not run.
+    pub duration: Option<Duration>,
+    /// The calls that the tool made.
+    nested: Option<NestedCalls>,
 }
 
 impl Core {
@@ -56,6 +65,10 @@ impl Core {
         cancel: &CancellationToken,
     ) -> CallsOutcome {
         let calls: Vec<&ToolCall> = answer.tool_calls().collect();
+        let is_cut_off = answer.stop_reason == StopReason::Length;
+        if is_cut_off && self.settings.behaviour.reject_cut_off_calls {
+            return self.reject_cut_off(&calls, cancel).await;
+        }
         // The effect of one call may change the gate's decision about the next one.
         let gated = self.gate.is_some();
         let parallel = self.settings.tool_order == ToolOrder::Parallel && !gated;
@@ -64,6 +77,27 @@ impl Core {
         } else {
             self.call_sequentially(&calls, cancel).await
         }
+    }
+
+    /// Fails every call of an answer that the output limit cut off.
+    async fn reject_cut_off(
+        &self,
+        calls: &[&ToolCall],
+        cancel: &CancellationToken,
+    ) -> CallsOutcome {
+        let mut done = CallsOutcome::default();
+        for call in calls {
+            let run = self.begin_call(call);
+            let error = ToolError(format!(
+                "Tool call \"{}\" was not executed: the response hit the output token limit, so its arguments may be \
+                 truncated. Re-issue the tool call with complete arguments.",
+                call.name
+            ));
+            let finished = self.end_call(run, failed(error), None);
+            done.results
+                .push(self.append_result(finished, cancel).await);
+        }
+        done
     }
 
     fn any_sequential(&self, calls: &[&ToolCall]) -> bool {
@@ -85,13 +119,10 @@ impl Core {
         for call in calls {
             let run = self.begin_call(call);
             let finished = if done.steering.is_empty() {
-                match self.ready_call(call, &run, cancel).await {
-                    Ok(ready) => {
-                        let span = spans::tool(&run.call_id);
-                        self.run_call(ready, run, cancel).instrument(span).await
-                    }
-                    Err(refused) => self.end_call(run, refused, None),
-                }
+                let span = spans::tool(&run.call_id);
+                let scope = CallScope::default();
+                let call = self.make_call(call, &run, &scope, cancel);
+                call.instrument(span).await
             } else {
                 let skipped = ToolError("Skipped due to queued user message.".into());
                 self.end_call(run, failed(skipped), None)
@@ -121,7 +152,10 @@ impl Core {
             match self.ready_call(call, &run, cancel).await {
                 Ok(ready) => {
                     let span = spans::tool(&run.call_id);
-                    let call = async move { (at, self.run_call(ready, run, cancel).await) };
+                    let call = async move {
+                        let scope = CallScope::default();
+                        (at, self.run_call(ready, run, &scope, cancel).await)
+                    };
                     running.push(call.instrument(span));
                 }
                 Err(refused) => finished[at] = Some(self.end_call(run, refused, None)),
@@ -147,9 +181,25 @@ impl Core {
             call_id: call.id.as_str().into(),
             name: call.name.clone(),
             arguments: call.arguments.clone(),
+            parent_call_id: None,
         });
         self.emit(Event::ToolStart(Arc::clone(&run)));
         run
+    }
+
+    /// Prepares a call that has begun, asks about it and runs it.
+    pub(crate) async fn make_call(
+        &self,
+        call: &ToolCall,
+        run: &Arc<ToolRun>,
+        scope: &CallScope,
+        cancel: &CancellationToken,
+    ) -> FinishedCall {
+        let run = Arc::clone(run);
+        match self.ready_call(call, &run, cancel).await {
+            Ok(ready) => self.run_call(ready, run, scope, cancel).await,
+            Err(refused) => self.end_call(run, refused, None),
+        }
     }
 
     /// Prepares a call and asks the gate about it. Returns the failed result if the call may not run.
@@ -159,7 +209,7 @@ impl Core {
         run: &ToolRun,
         cancel: &CancellationToken,
     ) -> Result<ReadyCall, ToolCallResult> {
-        let ready = self.prepare_call(call, run, cancel).await.map_err(failed)?;
+        let ready = self.prepare_call(call, run, cancel).await?;
         match self
             .refusal(&*ready.tool, &ready.arguments, run, cancel)
             .await
@@ -175,18 +225,20 @@ impl Core {
         call: &ToolCall,
         run: &ToolRun,
         cancel: &CancellationToken,
-    ) -> Result<ReadyCall, ToolError> {
-        let tool = self.toolbox().active(&call.name);
+    ) -> Result<ReadyCall, ToolCallResult> {
+        let tool = match run.parent_call_id {
+            None => self.toolbox().active(&call.name),
+            Some(_) => self.toolbox().callable(&call.name),
+        };
         let Some(tool) = tool else {
-            return Err(ToolError(format!("Tool {} not found", call.name)));
+            return Err(failed(ToolError(format!("Tool {} not found", call.name))));
         };
         if let Some(error) = &call.arguments_error
             && self.settings.behaviour.reject_malformed_arguments
         {
             let name = &call.name;
-            return Err(ToolError(format!(
-                "Invalid arguments for tool \"{name}\": {error}"
-            )));
+            let error = format!("Invalid arguments for tool \"{name}\": {error}");
+            return Err(failed(ToolError(error)));
         }
         let arguments = catch_panic(&run.name, async {
             let prepared = tool.prepare(call.arguments.clone()).await?;
@@ -194,8 +246,8 @@ impl Core {
         });
         let arguments = tokio::select! {
             biased;
-            arguments = arguments => arguments?,
-            () = self.overdue(cancel) => return Err(aborted()),
+            arguments = arguments => arguments.map_err(failed)?,
+            () = self.overdue(cancel) => return Err(failed(aborted())),
         };
         if self.hook(Moment::ToolCall).is_none() {
             return Ok(ReadyCall { tool, arguments });
@@ -207,8 +259,13 @@ impl Core {
             .await;
         match gate {
             Some(ToolGate::Run(arguments)) => Ok(ReadyCall { tool, arguments }),
-            Some(ToolGate::Block(reason)) => Err(ToolError(reason)),
-            None => Err(aborted()),
+            Some(ToolGate::Block(reason)) => Err(failed(ToolError(reason))),
+            Some(ToolGate::BlockAndEnd(reason)) => {
+                let mut refused = failed(ToolError(reason));
+                refused.output.terminate = true;
+                Err(refused)
+            }
+            None => Err(failed(aborted())),
         }
     }
 
@@ -216,6 +273,7 @@ impl Core {
         &self,
         ready: ReadyCall,
         run: Arc<ToolRun>,
+        scope: &CallScope,
         cancel: &CancellationToken,
     ) -> FinishedCall {
         let ReadyCall { tool, arguments } = ready;
@@ -224,14 +282,14 @@ impl Core {
         let progress = Arc::new(Progress::default());
         let for_hooks = self.hook(Moment::ToolResult).map(|_| arguments.clone());
         let result = self
-            .call_guarded(&*tool, arguments, &run, &progress, cancel)
+            .call_guarded(&*tool, arguments, &run, &progress, scope, cancel)
             .await;
         let duration = started.elapsed();
         progress.close();
         let mut result = match result {
             Ok(output) => ToolCallResult {
+                is_error: output.is_error,
                 output,
-                is_error: false,
             },
             Err(error) => failed(error),
         };
@@ -244,7 +302,10 @@ impl Core {
                 .await;
             result = changed.unwrap_or(result);
         }
-        self.end_call(run, result, Some(duration))
+        FinishedCall {
+            nested: scope.finished_record(),
+            ..self.end_call(run, result, Some(duration))
+        }
     }
 
     fn end_call(
@@ -271,6 +332,8 @@ impl Core {
             run,
             output,
             is_error,
+            duration,
+            nested: None,
         }
     }
 
@@ -281,7 +344,12 @@ impl Core {
             content: call.output.content.clone(),
             details: call.output.details.clone(),
             is_error: call.is_error,
+            duration_ms: call
+                .duration
+                .filter(|_| self.settings.behaviour.record_measurements)
+                .map(|duration| duration.as_millis() as u64),
             timestamp: now_millis(),
+            nested_calls: call.nested,
         }));
         self.append_message(message, cancel).await
     }
@@ -306,17 +374,57 @@ impl Core {
         arguments: Value,
         run: &Arc<ToolRun>,
         progress: &Arc<Progress>,
+        scope: &CallScope,
         cancel: &CancellationToken,
     ) -> Result<ToolOutput, ToolError> {
-        let sink = Arc::clone(progress);
         let cancel = &cancel.child_token();
-        let context = ToolContext {
+        let (caller, requests) = NestedCaller::new();
+        let mut nested = NestedRuns::new(self, run, scope, requests, cancel);
+        let context = self.tool_context(run, progress, scope, caller, cancel);
+        let result = self
+            .follow_call(tool, arguments, run, progress, &context, &mut nested)
+            .await;
+        nested.finish().await;
+        result
+    }
+
+    fn tool_context(
+        &self,
+        run: &ToolRun,
+        progress: &Arc<Progress>,
+        scope: &CallScope,
+        caller: NestedCaller,
+        cancel: &CancellationToken,
+    ) -> ToolContext {
+        let sink = Arc::clone(progress);
+        let forward = scope.updates.clone();
+        ToolContext {
             call_id: Arc::clone(&run.call_id),
             cwd: Arc::clone(&self.cwd),
             cancel: cancel.clone(),
-            updates: Arc::new(move |output| sink.push(output)),
-        };
-        let call = catch_panic(&run.name, async { tool.call(arguments, &context).await });
+            env: self.session_variables(),
+            updates: Arc::new(move |output: ToolOutput| {
+                if let Some(forward) = &forward {
+                    forward(output.clone());
+                }
+                sink.push(output);
+            }),
+            nested: scope.may_nest().then_some(caller),
+        }
+    }
+
+    /// Polls a call, its progress and the calls that it makes, until it ends.
+    async fn follow_call(
+        &self,
+        tool: &dyn Tool,
+        arguments: Value,
+        run: &Arc<ToolRun>,
+        progress: &Arc<Progress>,
+        context: &ToolContext,
+        nested: &mut NestedRuns<'_>,
+    ) -> Result<ToolOutput, ToolError> {
+        let cancel = &context.cancel;
+        let call = catch_panic(&run.name, async { tool.call(arguments, context).await });
         let overdue = self.overdue(cancel);
         let limit = self.settings.tool_timeout;
         let timeout = tokio::time::sleep(limit);
@@ -336,6 +444,7 @@ impl Core {
                     self.emit_update(run, output);
                     self.room(cancel).await;
                 }
+                () = nested.step() => {}
                 result = &mut call => {
                     self.emit_rest(run, progress);
                     return if timed_out { result.and(Err(timeout_error(limit))) } else { result };
@@ -369,10 +478,35 @@ impl Core {
     /// Masks known keys in the output.
     fn masked(&self, mut output: ToolOutput) -> Arc<ToolOutput> {
         self.mask.blocks(&mut output.content);
-        if let Some(details) = &mut output.details {
-            self.mask.value(details);
+        let structured = output.structured_content.as_mut();
+        for value in output.details.iter_mut().chain(structured) {
+            self.mask.value(value);
         }
         Arc::new(output)
+    }
+
+    /// Returns the variables that describe the session to the commands of tools.
+    fn session_variables(&self) -> Vec<(String, String)> {
+        let Some(names) = self.settings.behaviour.session_variables else {
+            return Vec::new();
+        };
+        let state = self.state();
+        let file = state.store.file().map(|file| file.display().to_string());
+        let model = state.model.as_deref();
+        let values = [
+            (names.session_id, Some(state.store.id().to_owned())),
+            (names.session_file, file),
+            (names.provider, model.map(|model| model.provider.clone())),
+            (names.model, model.map(|model| model.id.clone())),
+            (
+                names.thinking_level,
+                Some(state.thinking_level.as_str().to_owned()),
+            ),
+        ];
+        let known = values.into_iter();
+        known
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+            .collect()
     }
 }
 
@@ -394,7 +528,7 @@ pub(crate) fn failed(error: ToolError) -> ToolCallResult {
         output: ToolOutput {
             content: vec![Block::text(error.0)],
             details: Some(json!({})),
-            terminate: false,
+            ..ToolOutput::default()
         },
         is_error: true,
     }

@@ -114,6 +114,8 @@ pub struct Prompt {
     pub when_busy: Option<Delivery>,
     /// The sender. Hooks do not see prompts of hooks.
     pub origin: Origin,
+    /// A hook's prompt calls commands, skills and templates as a client's does.
+    pub expands: bool,
 }
 
 impl Prompt {
@@ -125,6 +127,7 @@ impl Prompt {
             attachments: None,
             when_busy: None,
             origin: Origin::Client,
+            expands: false,
         }
     }
 }

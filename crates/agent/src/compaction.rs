@@ -10,7 +10,7 @@ mod summariser;
 use std::sync::Arc;
 
 use pinion_message::{Message, StopReason, Usage};
-use pinion_session::{Entry, NewEntry};
+use pinion_session::{Entry, NewEntry, Store};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
@@ -19,9 +19,11 @@ use self::cut::CutPlan;
 use self::summariser::{Summariser, SummaryPart};
 use crate::core::Core;
 use crate::estimate::{context_tokens, message_tokens};
-use crate::hooks::{CompactionChoice, CompactionPlan, Moment};
+use crate::hooks::{Compacted, CompactionChoice, CompactionPlan, FailedCompaction, Moment};
 use crate::state::Phase;
-use crate::{CompactionReason, CompactionResult, Event, SavedCompaction, SummaryPurpose};
+use crate::{
+    CompactionReason, CompactionResult, EngineError, Event, SavedCompaction, SummaryPurpose,
+};
 
 /// The reason why a compaction or branch summary failed.
 #[derive(Debug, thiserror::Error)]
@@ -40,17 +42,36 @@ pub(crate) enum CompactionFailure {
     Summary(String),
     #[error("Turn prefix summarization failed: {0}")]
     Prefix(String),
+    #[error("{0}")]
+    NotRead(String),
+}
+
+impl CompactionFailure {
+    /// Reports whether an automatic compaction that failed in this way had begun.
+    fn has_begun(&self) -> bool {
+        !matches!(
+            self,
+            Self::AlreadyCompacted | Self::TooSmall | Self::NoModel | Self::NoKey(_)
+        )
+    }
+}
+
+/// A session that cannot be read.
+impl From<EngineError> for CompactionFailure {
+    fn from(error: EngineError) -> Self {
+        Self::NotRead(error.to_string())
+    }
 }
 
 impl Core {
     /// Compacts automatically and emits its events. Returns true if it succeeded.
     pub async fn auto_compact(&self, reason: CompactionReason, cancel: &CancellationToken) -> bool {
-        self.set_phase(Phase::AutoCompacting);
-        self.emit(Event::CompactionStart { reason });
         let overflow = reason == CompactionReason::Overflow;
         if overflow {
-            self.drop_trailing_answer();
+            self.omit_last_answer(cancel).await;
         }
+        self.set_phase(Phase::AutoCompacting);
+        self.emit(Event::CompactionStart { reason });
         let result = self.compact(reason, None, cancel).await;
         if overflow && result.is_ok() {
             self.drop_trailing_error();
@@ -86,17 +107,6 @@ impl Core {
         succeeded
     }
 
-    fn drop_trailing_answer(&self) {
-        let mut state = self.state();
-        if state
-            .messages
-            .last()
-            .is_some_and(|message| message.as_assistant().is_some())
-        {
-            state.messages.pop();
-        }
-    }
-
     fn drop_trailing_error(&self) {
         let mut state = self.state();
         let failed = |message: &Arc<Message>| {
@@ -117,7 +127,26 @@ impl Core {
         cancel: &CancellationToken,
     ) -> Result<CompactionResult, CompactionFailure> {
         debug!(?reason, "compaction started");
-        let result = self.replace_older_part(reason, instructions, cancel).await;
+        let mut by_hook = false;
+        let result = self
+            .replace_older_part(reason, instructions, cancel, &mut by_hook)
+            .await;
+        if let Err(failure) = &result
+            && (reason == CompactionReason::Manual || failure.has_begun())
+        {
+            let error = match failure {
+                CompactionFailure::Cancelled => None,
+                failure => Some(failure.to_string()),
+            };
+            self.tell_hook(Moment::CompactionFailed, cancel, |hooks| {
+                hooks.compaction_failed(FailedCompaction {
+                    reason,
+                    error,
+                    by_hook,
+                })
+            })
+            .await;
+        }
         let tokens_before = result.as_ref().map_or(0, |result| result.tokens_before);
         debug!(
             succeeded = result.is_ok(),
@@ -131,30 +160,38 @@ impl Core {
         reason: CompactionReason,
         instructions: Option<&str>,
         cancel: &CancellationToken,
+        by_hook: &mut bool,
     ) -> Result<CompactionResult, CompactionFailure> {
         let model = self
             .state()
             .model
             .clone()
             .ok_or(CompactionFailure::NoModel)?;
-        let (plan, tokens_before) = self.plan()?;
+        let (plan, tokens_before) = self.plan(reason, cancel).await?;
         self.models
             .check_credentials(&model)
             .map_err(CompactionFailure::NoKey)?;
+        let branch = match self.hook(Moment::BeforeCompaction) {
+            Some(_) => self.read_session(cancel, branch).await?,
+            None => Vec::new(),
+        };
         let choice = self
             .ask_hook(Moment::BeforeCompaction, cancel, |hooks| {
-                let plan = self.plan_for_hooks(&plan, tokens_before, instructions);
+                let plan = self.plan_for_hooks(reason, &plan, branch, tokens_before, instructions);
                 hooks.before_compaction(plan, cancel.clone())
             })
             .await;
-        let (mut result, by_hook) = match choice.unwrap_or(CompactionChoice::Go) {
+        let mut result = match choice.unwrap_or(CompactionChoice::Go) {
             CompactionChoice::Cancel => return Err(CompactionFailure::Cancelled),
-            CompactionChoice::Use(result) => (*result, true),
+            CompactionChoice::Use(result) => {
+                *by_hook = true;
+                *result
+            }
             CompactionChoice::Go => {
                 let purpose = SummaryPurpose::Compaction(reason);
                 let mut summariser = Summariser::new(self, model, purpose, cancel);
                 let summary = summarise(&plan, instructions, &mut summariser).await?;
-                let result = CompactionResult {
+                CompactionResult {
                     summary,
                     first_kept_entry_id: plan.first_kept.clone(),
                     tokens_before,
@@ -162,8 +199,7 @@ impl Core {
                     usage: Some(summariser.usage),
                     details: Some(plan.files.details()),
                     saved: SavedCompaction::default(),
-                };
-                (result, false)
+                }
             }
         };
         if cancel.is_cancelled() {
@@ -175,18 +211,23 @@ impl Core {
             tokens_before: result.tokens_before,
             usage: self.usage_to_store(result.usage),
             details: result.details.clone(),
-            from_hook: Some(by_hook),
+            from_hook: Some(*by_hook),
+            system_message: self.system_message().map(Box::new),
         };
         self.log(entry, cancel).await;
+        self.rebuild_messages(cancel).await;
         result.estimated_tokens_after = {
-            let mut state = self.state();
-            state.rebuild_messages();
+            let state = self.state();
             let sizes = state.messages.iter().map(|message| message_tokens(message));
             sizes.sum()
         };
         result.saved = self.saved(&result.first_kept_entry_id);
         self.ask_hook(Moment::Compacted, cancel, |hooks| {
-            hooks.compacted(self.leaf_entry(), by_hook)
+            hooks.compacted(Compacted {
+                reason,
+                entry: self.leaf_entry(),
+                by_hook: *by_hook,
+            })
         })
         .await;
         Ok(result)
@@ -209,12 +250,15 @@ impl Core {
     /// Returns the plan in the form that hooks receive.
     fn plan_for_hooks(
         &self,
+        reason: CompactionReason,
         plan: &CutPlan,
+        branch: Vec<Value>,
         tokens_before: u64,
         instructions: Option<&str>,
     ) -> CompactionPlan {
         let state = self.state();
         CompactionPlan {
+            reason,
             first_kept_entry_id: plan.first_kept.clone(),
             messages_to_summarise: plan.history.clone(),
             turn_prefix: plan.turn_prefix.clone(),
@@ -227,17 +271,12 @@ impl Core {
                 "reserveTokens": self.settings.reserve_tokens,
                 "keepRecentTokens": self.settings.keep_recent_tokens,
             }),
-            branch: state
-                .store
-                .path()
-                .into_iter()
-                .filter_map(Entry::value)
-                .collect(),
+            branch,
             instructions: instructions.map(str::to_owned),
         }
     }
 
-    /// Returns the newest entry of the branch as it is in the session file.
+    /// Returns the newest entry of the branch, which was just appended, as it is in the session file.
     pub(super) fn leaf_entry(&self) -> Value {
         let state = self.state();
         let entry = state.store.leaf().and_then(|leaf| state.store.entry(leaf));
@@ -245,21 +284,39 @@ impl Core {
     }
 
     /// Divides the conversation into a part to summarise and a part to keep. Also returns its size in tokens.
-    fn plan(&self) -> Result<(CutPlan, u64), CompactionFailure> {
-        let state = self.state();
-        let path = state.store.path();
-        let plan = cut::plan(&path, self.settings.keep_recent_tokens)?;
-        if self.settings.behaviour.reject_empty_compaction && plan.is_empty() {
-            return Err(CompactionFailure::TooSmall);
-        }
-        let tokens_before = context_tokens(&state.store.context().messages).tokens;
-        Ok((plan, tokens_before))
+    async fn plan(
+        &self,
+        reason: CompactionReason,
+        cancel: &CancellationToken,
+    ) -> Result<(CutPlan, u64), CompactionFailure> {
+        let keeps_nothing = reason == CompactionReason::Overflow
+            && self.settings.behaviour.summarise_all_on_overflow;
+        let keep_recent = if keeps_nothing {
+            0
+        } else {
+            self.settings.keep_recent_tokens
+        };
+        let reject_empty = self.settings.behaviour.reject_empty_compaction;
+        let plan = move |store: &Store| {
+            let plan = cut::plan(&store.path(), keep_recent)?;
+            if reject_empty && plan.is_empty() {
+                return Err(CompactionFailure::TooSmall);
+            }
+            let tokens_before = context_tokens(&store.context().messages).tokens;
+            Ok((plan, tokens_before))
+        };
+        self.read_session(cancel, plan).await?
     }
 
     /// The usage to store with a summary: `None` unless the settings ask for it.
     fn usage_to_store(&self, usage: Option<Usage>) -> Option<Usage> {
         usage.filter(|_| self.settings.behaviour.store_summary_usage)
     }
+}
+
+/// Returns the entries of the current branch as they are in the session file.
+fn branch(store: &Store) -> Vec<Value> {
+    store.path().into_iter().filter_map(Entry::value).collect()
 }
 
 async fn summarise(

@@ -7,17 +7,19 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use pinion_llm::{Authorization, CacheRetention, HttpRetry, Provider, Timeouts};
-use pinion_message::{Mask, Model, ThinkingLevel};
+use pinion_message::{Mask, Message, Model, ThinkingLevel};
 use pinion_session::Store;
 use pinion_tools::{Tool, ToolSettings};
 use serde_json::Value;
 
-use crate::{Gate, Hooks, Listener};
+use crate::{Gate, Hooks, Listener, ToolSupply};
 
 /// The parts and settings that a session starts with.
 pub struct Config {
     /// The session file.
     pub store: Store,
+    /// The conversation at the store's leaf. The caller reads it, on a thread that may block: [`Store::context`].
+    pub messages: Vec<Arc<Message>>,
     /// The working directory of tools and shell commands.
     pub cwd: PathBuf,
     /// The directory for new session files; `None` holds new sessions in memory.
@@ -34,6 +36,8 @@ pub struct Config {
     pub active_tools: Vec<String>,
     /// Further tools, such as those of extensions and clips; they start active.
     pub added_tools: Vec<Arc<dyn Tool>>,
+    /// Supplies further tools while the session runs.
+    pub tool_supply: Option<Arc<dyn ToolSupply>>,
     /// The tools that may be used, including those added later.
     pub tool_filter: ToolFilter,
     /// Settings for shell commands of the user.
@@ -60,6 +64,11 @@ pub struct Config {
 pub trait SystemPrompt: Send + Sync {
     /// Returns the system prompt for these active tools.
     fn compose(&self, active: &[Arc<dyn Tool>]) -> Arc<str>;
+
+    /// Returns the sections of the same prompt, by name.
+    fn sections(&self, active: &[Arc<dyn Tool>]) -> Vec<(String, String)> {
+        vec![("preamble".to_owned(), self.compose(active).to_string())]
+    }
 }
 
 impl<F: Fn(&[Arc<dyn Tool>]) -> Arc<str> + Send + Sync> SystemPrompt for F {
@@ -112,6 +121,8 @@ pub struct EngineSettings {
     pub thinking_budgets: BTreeMap<ThinkingLevel, u64>,
     pub cache_retention: CacheRetention,
     pub block_images: bool,
+    /// Scales down the images of prompts that are too large for models.
+    pub resize_prompt_images: bool,
     /// Token limit of an answer; `None` uses the model's limit.
     pub max_tokens: Option<u64>,
     /// Sampling temperature; `None` uses the provider's default.
@@ -146,6 +157,94 @@ pub struct EngineBehaviour {
     pub count_retry_wait_as_streaming: bool,
     /// The messages that [`Command::GetStats`](crate::Command::GetStats) counts.
     pub stats_scope: StatsScope,
+    /// Hooks receive the context of a request when all messages of its turn are in the conversation. Otherwise they
+    /// receive it before.
+    pub context_after_messages: bool,
+    /// Hooks receive messages of clients for a queue as they receive prompts.
+    pub ask_hooks_about_queued_messages: bool,
+    /// Hooks are asked before a run that a message of a hook starts.
+    pub ask_hooks_about_custom_runs: bool,
+    /// Answers have their duration, thinking level, raw stop reason and the details of their usage, and tool results
+    /// their duration. Otherwise these members are removed.
+    pub record_measurements: bool,
+    /// A system message with the prompt and the tools enters the conversation before the first message of a run if it
+    /// has changed. Otherwise a conversation has no system messages, also if its file has some.
+    pub record_system_prompt: bool,
+    /// An entry in the session file leaves an answer out of the conversation when it is repeated, followed by a
+    /// compaction, or was cut off without a tool call. Otherwise only the running session leaves it out.
+    pub record_omitted_answers: bool,
+    /// The tool calls of an answer that was cut off by the output limit fail. Otherwise they run.
+    pub reject_cut_off_calls: bool,
+    /// A compaction that is due after a turn with tool calls runs before the next turn. Otherwise it waits for the end
+    /// of the run.
+    pub compact_between_turns: bool,
+    /// A compaction after an overflow summarises the whole conversation. Otherwise the newest part stays.
+    pub summarise_all_on_overflow: bool,
+    /// The end of a run does not announce the run that follows a compaction after an overflow. Otherwise it does.
+    pub hide_run_after_overflow: bool,
+    /// The error text of aborted answers; with `None` they have that of the provider.
+    pub abort_text: Option<&'static str>,
+    /// An answer that is aborted before its request is sent has failed. Otherwise it is aborted like others.
+    pub fail_unsent_answers: bool,
+    /// [`Command::AbortRetry`](crate::Command::AbortRetry) is answered before the session settles. Otherwise after it.
+    pub answer_retry_abort_at_once: bool,
+    /// The model and the thinking level that a client selects stay in the session. Otherwise they are also stored for
+    /// the next start.
+    pub keep_choices_in_session: bool,
+    /// [`Command::ClearQueue`](crate::Command::ClearQueue) emits the queues also if both were empty.
+    pub announce_every_cleared_queue: bool,
+    /// Runs of white space in the name of a session become one blank.
+    pub fold_session_names: bool,
+    /// The summary of a branch names the entry that was left. Otherwise the entry from which the session continues.
+    pub name_left_entry_in_summary: bool,
+    /// A new session begins with its model and its thinking level. Otherwise the model is stored only for hooks.
+    pub store_model_in_new_session: bool,
+    /// The names of variables that describe the session to the commands of tools.
+    pub session_variables: Option<SessionVariables>,
+}
+
+impl EngineBehaviour {
+    /// Every switch is off.
+    pub const PLAIN: Self = Self {
+        reject_malformed_arguments: false,
+        announce_failed_answer_empty: &[],
+        retry_summaries: false,
+        reject_empty_compaction: false,
+        store_summary_usage: false,
+        count_retry_wait_as_streaming: false,
+        stats_scope: StatsScope::Context,
+        context_after_messages: false,
+        ask_hooks_about_queued_messages: false,
+        ask_hooks_about_custom_runs: false,
+        record_measurements: false,
+        record_system_prompt: false,
+        record_omitted_answers: false,
+        reject_cut_off_calls: false,
+        compact_between_turns: false,
+        summarise_all_on_overflow: false,
+        hide_run_after_overflow: false,
+        abort_text: None,
+        fail_unsent_answers: false,
+        answer_retry_abort_at_once: false,
+        keep_choices_in_session: false,
+        announce_every_cleared_queue: false,
+        fold_session_names: false,
+        name_left_entry_in_summary: false,
+        store_model_in_new_session: false,
+        session_variables: None,
+    };
+}
+
+/// The names of environment variables that describe the session to the commands of tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct SessionVariables {
+    pub session_id: &'static str,
+    /// Absent for a session in memory.
+    pub session_file: &'static str,
+    pub provider: &'static str,
+    pub model: &'static str,
+    pub thinking_level: &'static str,
 }
 
 /// The messages that statistics count.
@@ -196,6 +295,7 @@ impl Default for EngineSettings {
             thinking_budgets: BTreeMap::new(),
             cache_retention: CacheRetention::default(),
             block_images: false,
+            resize_prompt_images: false,
             max_tokens: None,
             temperature: None,
             tool_timeout: Duration::from_secs(6 * 60 * 60),

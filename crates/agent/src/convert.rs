@@ -46,6 +46,8 @@ fn convert(message: &Arc<Message>) -> Option<Arc<Message>> {
             };
             Some(user(blocks, custom.timestamp))
         }
+        // The request has the system prompt and the tools.
+        Message::System(_) => None,
         Message::CompactionSummary(summary) => {
             let text = format!(
                 "The earlier part of this conversation was replaced by this summary:\n\n<summary>\n{}\n</summary>",

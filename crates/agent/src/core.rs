@@ -1,25 +1,26 @@
 //! The shared core of a session: its state, its collaborators, and the functions that emit events and write entries.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
-use pinion_message::{CustomMessage, Mask, Message, now_millis};
-use pinion_session::{EntryId, NewEntry, SaveListener};
+use pinion_message::{CustomMessage, Mask, Message, Usage, now_millis};
+use pinion_session::{EntryId, NewEntry, SaveListener, Stats};
 use pinion_tools::ToolSettings;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tracing::{Span, debug};
 
 use crate::config::{EngineSettings, Expander, Models, Preferences, SystemPrompt};
-use crate::emitter::{Emitter, HookQueueReceiver};
+use crate::emitter::{ABORT_GRACE, Emitter, HookQueueReceiver};
 use crate::error::QUEUE_LIMIT;
 use crate::gate::Gate;
 use crate::hooks::{Hooks, Moment};
 use crate::spans;
 use crate::state::{Phase, SessionState};
 use crate::toolbox::Toolbox;
-use crate::{Delivery, EngineError, Event};
+use crate::{Delivery, EngineError, Event, ToolSupply};
 
 /// The state and the collaborators that all parts of a session share.
 pub(crate) struct Core {
@@ -29,6 +30,7 @@ pub(crate) struct Core {
     pub emitter: Arc<Emitter>,
     pub hooks: Option<Arc<dyn Hooks>>,
     pub gate: Option<Arc<dyn Gate>>,
+    pub tool_supply: Option<Arc<dyn ToolSupply>>,
     /// Cancelled when the whole session is stopped.
     pub stop: CancellationToken,
     pub models: Arc<dyn Models>,
@@ -42,8 +44,14 @@ pub(crate) struct Core {
     pub save_ended: Arc<Notify>,
     /// Notifies `save_ended`.
     pub save_listener: SaveListener,
+    /// Changes of the thinking level are emitted. They are not while the hooks of a new process start.
+    pub emits_levels: AtomicBool,
     /// The span of the session in the diagnostic log.
     pub span: Span,
+    /// The number of children that exist.
+    pub children: Arc<AtomicUsize>,
+    /// The usage of children, and the id of the session that they belong to.
+    child_usage: Mutex<(String, Stats)>,
 }
 
 impl Core {
@@ -51,14 +59,13 @@ impl Core {
         config: crate::Config,
         stop: CancellationToken,
     ) -> (Self, Option<HookQueueReceiver>) {
-        let context = config.store.context();
         let span = spans::session(config.store.id());
         let state = SessionState {
             store: config.store,
             session_directory: config.session_directory,
             model: config.model,
             thinking_level: config.thinking_level,
-            messages: context.messages,
+            messages: Vec::new(),
             steering: Default::default(),
             follow_up: Default::default(),
             next_turn: Vec::new(),
@@ -68,14 +75,24 @@ impl Core {
             auto_retry: config.settings.auto_retry,
             phase: Phase::Idle,
             run_prompt: None,
+            hidden_tools: Vec::new(),
             held_bash: Vec::new(),
             retry_attempt: 0,
             overflow_handled: false,
+            last_answer: None,
+            retry_aborts: Vec::new(),
             slow_saves: Default::default(),
+            reading_commands: 0,
         };
         let save_ended = Arc::new(Notify::new());
         let ended = Arc::clone(&save_ended);
-        let mut toolbox = Toolbox::new(config.tools, config.active_tools, config.tool_filter);
+        let records_prompt = config.settings.behaviour.record_system_prompt;
+        let mut toolbox = Toolbox::new(
+            config.tools,
+            config.active_tools,
+            config.tool_filter,
+            records_prompt,
+        );
         toolbox.add(config.added_tools);
         toolbox.renew(&*config.system_prompt);
         let (emitter, hook_queue) = Emitter::new(config.listeners, config.hooks.clone());
@@ -86,6 +103,7 @@ impl Core {
             emitter: Arc::new(emitter),
             hooks: config.hooks,
             gate: config.gate,
+            tool_supply: config.tool_supply,
             stop,
             models: config.models,
             shell: config.shell,
@@ -96,8 +114,12 @@ impl Core {
             expander: config.expander,
             save_ended,
             save_listener: Arc::new(move || ended.notify_waiters()),
+            emits_levels: AtomicBool::new(true),
             span,
+            children: Arc::default(),
+            child_usage: Mutex::default(),
         };
+        core.state().messages = core.shown(config.messages);
         (core, hook_queue)
     }
 
@@ -110,6 +132,37 @@ impl Core {
     /// Locks the tools.
     pub fn toolbox(&self) -> MutexGuard<'_, Toolbox> {
         self.toolbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Composes the default system prompt.
+    pub fn prompt(&self) -> Arc<dyn SystemPrompt> {
+        Arc::clone(&self.prompt)
+    }
+
+    /// Adds the usage of one request of a child.
+    pub fn count_child_usage(&self, usage: &Usage) {
+        let session = self.state().store.id().to_owned();
+        let mut counted = self
+            .child_usage
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        // Children end with the session that they were started in, so its usage is not that of the next one.
+        if counted.0 != session {
+            *counted = (session, Stats::default());
+        }
+        counted.1.add_usage(usage);
+    }
+
+    /// Adds the usage of the children of the session that `stats` are about.
+    pub fn with_child_usage(&self, mut stats: Stats) -> Stats {
+        let counted = self
+            .child_usage
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if counted.0 == stats.session_id {
+            stats.add_totals(&counted.1);
+        }
+        stats
     }
 
     /// Changes the tools and composes the system prompt again.
@@ -145,6 +198,26 @@ impl Core {
             biased;
             () = cancel.cancelled() => None,
             answer = ask(hooks) => Some(answer),
+        }
+    }
+
+    /// Like [`Core::ask_hook`], for hooks that also learn about aborted work: they get some time after `cancel` is
+    /// cancelled.
+    pub async fn tell_hook<'a, T>(
+        &'a self,
+        moment: Moment,
+        cancel: &CancellationToken,
+        tell: impl FnOnce(&'a Arc<dyn Hooks>) -> BoxFuture<'a, T>,
+    ) -> Option<T> {
+        let hooks = self.hook(moment)?;
+        self.emitter.drained(cancel).await;
+        let overdue = async {
+            cancel.cancelled().await;
+            tokio::time::sleep(ABORT_GRACE).await;
+        };
+        tokio::select! {
+            answer = tell(hooks) => Some(answer),
+            () = overdue => None,
         }
     }
 
@@ -187,6 +260,9 @@ impl Core {
             .await;
         let message = changed.unwrap_or(message);
         let id = self.push_message(&message);
+        if message.as_assistant().is_some() {
+            self.state().last_answer.clone_from(&id);
+        }
         self.save(id, cancel).await;
         self.emit(Event::MessageEnd(Arc::clone(&message)));
         message
@@ -197,6 +273,31 @@ impl Core {
         let id = self.push(NewEntry::Message(Arc::clone(message)));
         self.state().messages.push(Arc::clone(message));
         id
+    }
+
+    /// Removes the answer at the end of the conversation, so that the model does not see it again. It stays in the
+    /// session file; see [`EngineBehaviour::record_omitted_answers`](crate::EngineBehaviour::record_omitted_answers).
+    pub async fn omit_last_answer(&self, cancel: &CancellationToken) {
+        let target_id = {
+            let mut state = self.state();
+            let last = state.messages.last();
+            if last.is_none_or(|message| message.as_assistant().is_none()) {
+                return;
+            }
+            state.messages.pop();
+            state.last_answer.take()
+        };
+        let target_id = target_id.filter(|_| self.settings.behaviour.record_omitted_answers);
+        let Some(target_id) = target_id.map(|id| id.to_string()) else {
+            return;
+        };
+        let id = self.push(NewEntry::ContextEdit {
+            target_id,
+            replacement: None,
+        });
+        let entry = self.leaf_entry();
+        self.save(id, cancel).await;
+        self.emit(Event::EntryAppended(Arc::new(entry)));
     }
 
     /// Returns a message of a hook with the current time and with keys masked.

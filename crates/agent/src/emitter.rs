@@ -36,7 +36,7 @@ struct HookQueue {
 }
 
 /// Time for the hooks to finish an event after the run was aborted.
-const ABORT_GRACE: Duration = Duration::from_secs(3);
+pub(crate) const ABORT_GRACE: Duration = Duration::from_secs(3);
 
 impl HookQueue {
     fn cancel(&self) -> MutexGuard<'_, CancellationToken> {
@@ -215,6 +215,7 @@ fn moment(event: &Event) -> Option<Moment> {
         Event::ToolStart(_) => Moment::ToolStart,
         Event::ToolUpdate { .. } => Moment::ToolUpdate,
         Event::ToolEnd { .. } => Moment::ToolEnd,
+        Event::Settled { .. } => Moment::Settled,
         _ => return None,
     })
 }

@@ -41,6 +41,10 @@ pub enum EngineError {
     Export(String),
     #[error("The session was not changed: {0}")]
     NotReplaced(String),
+    #[error("The session could not be read: {0}")]
+    NotRead(String),
+    #[error("The session has as many child sessions as it may have. Dispose of one first.")]
+    TooManyChildren,
     #[error("The prompt was aborted before it began.")]
     AbortedEarly,
     #[error("Entry not found: {0}")]
@@ -74,6 +78,8 @@ impl EngineError {
             Self::Bash(_) => "bash_failed",
             Self::Export(_) => "export_failed",
             Self::NotReplaced(_) => "session_not_changed",
+            Self::NotRead(_) => "session_not_read",
+            Self::TooManyChildren => "too_many_children",
             Self::AbortedEarly => "aborted",
             Self::EntryNotFound(_) => "entry_not_found",
             Self::CommandQueued(_) => "command_queued",

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pinion_jsonl::json;
 use pinion_message::{Block, Content, Message, StopReason};
+use serde_json::Value;
 
 /// The number of characters that an image counts as.
 const IMAGE_CHARACTERS: usize = 4800;
@@ -66,6 +67,11 @@ pub(crate) fn message_tokens(message: &Message) -> u64 {
         Message::BashExecution(bash) => utf16(&bash.command) + utf16(&bash.output),
         Message::CompactionSummary(summary) => utf16(&summary.summary),
         Message::BranchSummary(summary) => utf16(&summary.summary),
+        Message::System(system) => {
+            let sections = system.sections.values().filter_map(Value::as_str);
+            let tools = utf16(&json::to_string(&system.tools_added));
+            sections.map(utf16).sum::<usize>() + tools
+        }
     };
     characters.div_ceil(4) as u64
 }

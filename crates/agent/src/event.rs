@@ -132,7 +132,7 @@ pub enum Event {
     SummaryRetryStart(SummaryPurpose),
     /// The retries of a request for a summary ended, with or without success.
     SummaryRetryFinished,
-    /// A hook appended data of its own to the session.
+    /// A hook appended data of its own to the session, or an answer was left out of the conversation.
     EntryAppended(Arc<Value>),
     /// A queue changed.
     QueueUpdate {
@@ -170,6 +170,8 @@ pub struct ToolRun {
     pub name: String,
     /// The arguments as the model gave them.
     pub arguments: Value,
+    /// The id of the call that made this one; `None` if the model made it.
+    pub parent_call_id: Option<Arc<str>>,
 }
 
 /// The cause of a compaction.
@@ -203,7 +205,7 @@ pub struct CompactionResult {
     pub first_kept_entry_id: String,
     /// Size of the context before, in tokens.
     pub tokens_before: u64,
-    /// Estimated size of the context after, in tokens, without the system prompt.
+    /// Estimated size of the context after, in tokens, with the system prompt if the session records it.
     pub estimated_tokens_after: u64,
     /// The usage of the requests for the summary; `None` if a hook wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,8 +1,9 @@
 //! The API of a session for hooks: reading and changing it from any thread, also while a run is active.
 //!
-//! Functions that append to the session block until the entry is saved, at most five seconds; the engine's own thread must
+//! Functions that append to the session or read its file block at most five seconds; the engine's own thread must
 //! not call them.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use pinion_message::{Block, CustomMessage, Message, Model, ThinkingLevel, UserMessage};
@@ -33,7 +34,7 @@ impl SessionApi {
         }
     }
 
-    fn core(&self) -> Result<Arc<Core>, EngineError> {
+    pub(crate) fn core(&self) -> Result<Arc<Core>, EngineError> {
         self.core.upgrade().ok_or(EngineError::Dropped)
     }
 
@@ -48,16 +49,36 @@ impl SessionApi {
         let _ = self.ask(Command::WaitForIdle).await;
     }
 
+    /// Returns the messages that wait in a queue, in the order in which they enter the conversation.
+    pub fn queued(&self) -> Vec<Arc<Message>> {
+        self.core().map_or_else(
+            |_| Vec::new(),
+            |core| {
+                let state = core.state();
+                let queued = state.steering.iter().chain(&state.follow_up);
+                queued.chain(&state.next_turn).cloned().collect()
+            },
+        )
+    }
+
+    /// Sets whether changes of the thinking level are emitted.
+    pub fn emit_levels(&self, emits: bool) {
+        if let Ok(core) = self.core() {
+            core.emits_levels.store(emits, Ordering::Relaxed);
+        }
+    }
+
     /// Reports whether messages wait in a queue.
     pub fn has_pending(&self) -> bool {
         self.core().is_ok_and(|core| core.state().has_queued())
     }
 
-    /// Calls `look` with the session's store, which is locked meanwhile.
-    pub fn read<R>(&self, look: impl FnOnce(&Store) -> R) -> Result<R, EngineError> {
-        let core = self.core()?;
-        let state = core.state();
-        Ok(look(&state.store))
+    /// Calls `look` with the session as it is now.
+    pub fn read<R: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Store) -> R + Send + 'static,
+    ) -> Result<R, EngineError> {
+        self.core()?.read_session_blocking(look)
     }
 
     /// Returns the current model.
@@ -115,9 +136,7 @@ impl SessionApi {
         let core = self.core()?;
         let name = core.mask.text(name.trim()).into_owned();
         core.log_blocking(NewEntry::SessionInfo { name: name.clone() });
-        core.emit(Event::SessionInfoChanged(
-            Some(name).filter(|name| !name.is_empty()),
-        ));
+        core.emit_name(name);
         Ok(())
     }
 
@@ -172,6 +191,25 @@ impl SessionApi {
     /// Adds active tools. A tool replaces one with the same name.
     pub fn add_tools(&self, tools: Vec<Arc<dyn Tool>>) -> Result<(), EngineError> {
         self.core()?.change_tools(|toolbox| toolbox.add(tools));
+        Ok(())
+    }
+
+    /// Returns the tools that other tools may call.
+    pub fn callable_tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.core()
+            .map(|core| core.toolbox().callable_tools())
+            .unwrap_or_default()
+    }
+
+    /// Replaces the tools of the [`ToolSupply`](crate::ToolSupply). `wanted` names tools of the session to activate;
+    /// each is activated once.
+    pub fn supply_tools(
+        &self,
+        tools: Vec<Arc<dyn Tool>>,
+        wanted: &[&str],
+    ) -> Result<(), EngineError> {
+        self.core()?
+            .change_tools(|toolbox| toolbox.supply(tools, wanted));
         Ok(())
     }
 

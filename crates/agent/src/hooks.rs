@@ -14,7 +14,8 @@ use pinion_tools::{BashOutcome, ToolOutput};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::{CompactionResult, Event, Navigation, SessionApi, ToolRun};
+use crate::boundary::{Boundary, BoundaryChanges};
+use crate::{CompactionReason, CompactionResult, Delivery, Event, Navigation, SessionApi, ToolRun};
 
 /// A moment at which the engine calls the hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -45,6 +46,12 @@ pub enum Moment {
     ModelSelected,
     LevelSelected,
     UserBash,
+    BeforeSettle,
+    Settled,
+    Renamed,
+    CompactionFailed,
+    Headers,
+    ProviderEvent,
 }
 
 /// The hooks of a session. An implementation may combine several, such as all extensions.
@@ -64,13 +71,24 @@ pub trait Hooks: Send + Sync {
     fn settled(&self);
 
     /// Receives an event of a run before the listeners: `AgentStart` to `ToolEnd`, except `MessageEnd`, which is
-    /// [`Hooks::message_end`].
+    /// [`Hooks::message_end`], and `Settled`. The end of a turn arrives here only after an abort, otherwise at
+    /// [`Hooks::boundary`].
     fn observe<'a>(&'a self, event: &'a Event) -> BoxFuture<'a, ()>;
+
+    /// The run has reached a boundary.
+    fn boundary<'a>(&'a self, boundary: Boundary<'a>) -> BoxFuture<'a, BoundaryChanges> {
+        Box::pin(async move {
+            if let Boundary::TurnEnd(event, _) = boundary {
+                self.observe(event).await;
+            }
+            BoundaryChanges::default()
+        })
+    }
 
     /// A message is complete. The returned message replaces it.
     fn message_end(&self, message: Arc<Message>) -> BoxFuture<'_, Arc<Message>>;
 
-    /// A client sent a prompt; templates and skills are not expanded yet.
+    /// A client sent a prompt or a message for a queue; templates and skills are not expanded yet.
     fn input(&self, input: Input) -> BoxFuture<'_, InputOutcome>;
 
     /// A client is about to run a shell command.
@@ -79,14 +97,28 @@ pub trait Hooks: Send + Sync {
     /// A prompt is about to start a run.
     fn before_run(&self, opening: RunStart) -> BoxFuture<'_, RunStartChanges>;
 
-    /// The model is about to be asked. It sees the returned messages in this request; the conversation does not change.
-    fn context(&self, messages: Vec<Arc<Message>>) -> BoxFuture<'_, Vec<Arc<Message>>>;
+    /// The model is about to be asked. It sees the returned context in this request; the conversation does not change.
+    fn context(&self, context: RequestContext) -> BoxFuture<'_, RequestContext>;
+
+    /// Receives the headers of a request to a provider, without the key. The returned headers are sent; `None` removes
+    /// a header.
+    fn headers(
+        &self,
+        headers: BTreeMap<String, Option<String>>,
+    ) -> BoxFuture<'_, BTreeMap<String, Option<String>>> {
+        Box::pin(std::future::ready(headers))
+    }
 
     /// Receives the body of a request to a provider. The returned body is sent.
     fn payload(&self, payload: Value) -> BoxFuture<'_, Value>;
 
     /// A provider's response begins.
     fn response(&self, status: u16, headers: BTreeMap<String, String>) -> BoxFuture<'_, ()>;
+
+    /// Receives an event of a provider's stream as the provider sent it.
+    fn provider_event<'a>(&'a self, _model: &'a Model, _data: Value) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::ready(()))
+    }
 
     /// A tool is about to be called with valid arguments.
     fn tool_call<'a>(&'a self, run: &'a ToolRun, arguments: Value) -> BoxFuture<'a, ToolGate>;
@@ -122,8 +154,13 @@ pub trait Hooks: Send + Sync {
         cancel: CancellationToken,
     ) -> BoxFuture<'_, CompactionChoice>;
 
-    /// A compaction ended; `entry` is its entry in the session file. `by_hook` is true if a hook wrote the summary.
-    fn compacted(&self, entry: Value, by_hook: bool) -> BoxFuture<'_, ()>;
+    /// A compaction ended.
+    fn compacted(&self, compaction: Compacted) -> BoxFuture<'_, ()>;
+
+    /// A compaction failed or was stopped.
+    fn compaction_failed(&self, _failure: FailedCompaction) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
 
     /// Another entry of the session tree is about to become the current one.
     fn before_navigation(
@@ -149,6 +186,9 @@ pub trait Hooks: Send + Sync {
         source: SelectionSource,
     ) -> BoxFuture<'_, ()>;
 
+    /// The session was renamed; `None` removed its name. Must not block: the engine does not await it.
+    fn renamed(&self, _name: Option<&str>) {}
+
     /// Another thinking level was selected. Must not block: the engine does not await it.
     fn level_selected(&self, level: ThinkingLevel, previous: ThinkingLevel);
 
@@ -173,12 +213,14 @@ pub enum Origin {
     Hook,
 }
 
-/// The prompt of a client, before templates and skills are expanded.
+/// The prompt or queued message of a client, before templates and skills are expanded.
 #[derive(Debug, Clone)]
 #[allow(missing_docs)]
 pub struct Input {
     pub text: String,
     pub images: Vec<Block>,
+    /// The queue for which the input is meant; `None` if it starts a run.
+    pub delivery: Option<Delivery>,
 }
 
 /// A hook's decision about a prompt.
@@ -187,7 +229,7 @@ pub struct Input {
 pub enum InputOutcome {
     /// The prompt continues with this text and these images.
     Continue { text: String, images: Vec<Block> },
-    /// The hook has handled the prompt; no run starts.
+    /// The hook has handled the prompt; no run starts, and it enters no queue.
     Handled,
 }
 
@@ -215,9 +257,11 @@ pub enum UserBashOutcome {
 #[derive(Debug, Clone)]
 #[allow(missing_docs)]
 pub struct RunStart {
-    /// The prompt as the model will see it.
+    /// The prompt as the model will see it; empty if a message of a hook starts the run.
     pub prompt: String,
     pub images: Vec<Block>,
+    /// The message of a hook that starts the run; `None` for a prompt.
+    pub custom: Option<CustomMessage>,
     pub system_prompt: Arc<str>,
 }
 
@@ -228,6 +272,17 @@ pub struct RunStartChanges {
     pub messages: Vec<CustomMessage>,
     /// The system prompt of this run; `None` leaves it unchanged.
     pub system_prompt: Option<String>,
+    /// Active tools that the requests of this run do not declare.
+    pub hidden_tools: Vec<String>,
+}
+
+/// The context of one request to the model.
+#[derive(Debug, Clone)]
+pub struct RequestContext {
+    /// The conversation.
+    pub messages: Vec<Arc<Message>>,
+    /// The system prompt.
+    pub system_prompt: Arc<str>,
 }
 
 /// A hook's decision about a tool call.
@@ -237,6 +292,8 @@ pub enum ToolGate {
     Run(Value),
     /// The tool does not run. The text is the error that the model sees.
     Block(String),
+    /// Like `Block`, and the run ends if every call of the answer requests it.
+    BlockAndEnd(String),
 }
 
 /// The result of a tool call.
@@ -275,6 +332,7 @@ pub enum ForkPosition {
 #[derive(Debug, Clone)]
 #[allow(missing_docs)]
 pub struct CompactionPlan {
+    pub reason: CompactionReason,
     pub first_kept_entry_id: String,
     pub messages_to_summarise: Vec<Arc<Message>>,
     pub turn_prefix: Vec<Arc<Message>>,
@@ -288,6 +346,28 @@ pub struct CompactionPlan {
     /// Every entry of the branch as it is in the session file.
     pub branch: Vec<Value>,
     pub instructions: Option<String>,
+}
+
+/// A compaction that succeeded.
+#[derive(Debug, Clone)]
+pub struct Compacted {
+    /// The cause.
+    pub reason: CompactionReason,
+    /// The entry in the session file.
+    pub entry: Value,
+    /// A hook wrote the summary.
+    pub by_hook: bool,
+}
+
+/// A compaction that did not succeed.
+#[derive(Debug, Clone)]
+pub struct FailedCompaction {
+    /// The cause of the compaction.
+    pub reason: CompactionReason,
+    /// The error; `None` if the compaction was stopped.
+    pub error: Option<String>,
+    /// A hook wrote the summary.
+    pub by_hook: bool,
 }
 
 /// A hook's decision about a compaction.

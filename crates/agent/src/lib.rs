@@ -7,7 +7,9 @@
 #![warn(missing_docs)]
 
 mod bash;
+mod boundary;
 mod calls;
+mod child;
 mod command;
 mod compaction;
 mod companions;
@@ -19,9 +21,11 @@ mod error;
 mod estimate;
 mod event;
 mod gate;
+mod history;
 mod hook_api;
 mod hooks;
 mod models;
+mod nested;
 mod progress;
 mod prompt;
 mod replacement;
@@ -30,10 +34,14 @@ mod save;
 mod session;
 mod spans;
 mod state;
+mod supply;
+mod system_message;
 mod toolbox;
 mod tree;
 mod views;
 
+pub use boundary::{Boundary, BoundaryChanges, BoundaryEntry, RunOutcome};
+pub use child::ChildSpec;
 pub use command::{
     Answer, BranchSummary, Command, Cycled, Delivery, Disposition, Navigation, Preparation, Prompt,
     Reply, StateView,
@@ -41,7 +49,7 @@ pub use command::{
 pub use companions::{Companions, Participant};
 pub use config::{
     Config, EngineBehaviour, EngineSettings, Expanded, Expander, Models, Preferences,
-    ProjectSwitches, StatsScope, Steering, SystemPrompt, ToolFilter, ToolOrder,
+    ProjectSwitches, SessionVariables, StatsScope, Steering, SystemPrompt, ToolFilter, ToolOrder,
 };
 pub use error::EngineError;
 pub use event::{
@@ -50,10 +58,12 @@ pub use event::{
 pub use gate::{Admission, Gate, Maker, Verdict};
 pub use hook_api::{MessageTiming, SessionApi};
 pub use hooks::{
-    CompactionChoice, CompactionPlan, ForkPosition, Hooks, Input, InputOutcome, Moment,
-    NavigationChoice, NavigationPlan, Origin, Replacement, RunStart, RunStartChanges,
-    SelectionSource, ToolCallResult, ToolGate, UserBash, UserBashOutcome,
+    Compacted, CompactionChoice, CompactionPlan, FailedCompaction, ForkPosition, Hooks, Input,
+    InputOutcome, Moment, NavigationChoice, NavigationPlan, Origin, Replacement, RequestContext,
+    RunStart, RunStartChanges, SelectionSource, ToolCallResult, ToolGate, UserBash,
+    UserBashOutcome,
 };
 pub use pinion_session::Stats;
-pub use pinion_tools::{BashOutcome, Follower, ToolOutput};
+pub use pinion_tools::{BashOutcome, Follower, ToolOutput, prepare_encoded_image};
 pub use session::{Handle, Session, Stopper};
+pub use supply::{Reach, ToolSupply};

@@ -1,10 +1,11 @@
 //! The selection of the model and its thinking level.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use pinion_message::{Model, ThinkingLevel};
 use pinion_session::{EntryId, NewEntry};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::core::Core;
 use crate::hooks::Moment;
@@ -98,7 +99,7 @@ impl Core {
         let change = self.change_level(level);
         let newest = change.as_ref().and_then(|change| change.entry.clone());
         self.save_for_command(newest.or(chosen)).await;
-        self.preferences.remember(vec![
+        self.remember_choice(vec![
             ("defaultProvider", Some(json!(model.provider))),
             ("defaultModel", Some(json!(model.id))),
         ]);
@@ -142,11 +143,20 @@ impl Core {
         } = change;
         if change.can_think {
             let change = ("defaultThinkingLevel", Some(json!(level)));
-            self.preferences.remember(vec![change]);
+            self.remember_choice(vec![change]);
         }
-        self.emit(Event::ThinkingLevelChanged(level));
+        if self.emits_levels.load(Ordering::Relaxed) {
+            self.emit(Event::ThinkingLevelChanged(level));
+        }
         if let Some(hooks) = self.hook(Moment::LevelSelected) {
             hooks.level_selected(level, previous);
+        }
+    }
+
+    /// Stores a choice for the next start, unless choices stay in the session.
+    fn remember_choice(&self, changes: Vec<(&'static str, Option<Value>)>) {
+        if !self.settings.behaviour.keep_choices_in_session {
+            self.preferences.remember(changes);
         }
     }
 

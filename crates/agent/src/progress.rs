@@ -116,8 +116,7 @@ mod tests {
     fn output(text: String) -> ToolOutput {
         ToolOutput {
             content: vec![Block::text(text)],
-            details: None,
-            terminate: false,
+            ..ToolOutput::default()
         }
     }
 

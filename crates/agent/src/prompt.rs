@@ -9,11 +9,12 @@ use pinion_message::{AssistantMessage, Message, Model, StopReason};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, info};
 
+use crate::boundary::RunOutcome;
 use crate::core::Core;
 use crate::estimate::context_tokens;
 use crate::run::{Run, RunEnd};
 use crate::state::Phase;
-use crate::{CompactionReason, Delivery, Event};
+use crate::{CompactionReason, Delivery, Event, Reply};
 
 /// The pause between a compaction and the run that follows it.
 const PAUSE_AFTER_COMPACTION: Duration = Duration::from_millis(100);
@@ -47,6 +48,13 @@ impl Core {
         }
         self.emitter.set_cancel(cancel.clone());
         self.report_new_notices();
+        if let Some(supply) = &self.tool_supply {
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => {}
+                () = supply.ready() => {}
+            }
+        }
         if let Some(reason) = self.compaction_due_before_prompt() {
             self.auto_compact(reason, &cancel).await;
         }
@@ -60,17 +68,31 @@ impl Core {
             let end = run.execute(std::mem::take(&mut prompts)).await;
             aborted = ended_with(&end, StopReason::Aborted);
             failed = ended_with(&end, StopReason::Error);
-            let next = self.next_step(&end, &model);
+            // An abort before the request fails the answer; no other run follows it.
+            let next = if failed && cancel.is_cancelled() {
+                NextStep::Settle
+            } else {
+                self.next_step(&end, &model)
+            };
             self.end_run(end, &next);
             match self.follow(next, &cancel).await {
                 Some(more) => prompts = more,
                 None => {
                     // An abort may also end the wait for a retry, or a compaction.
                     aborted |= cancel.is_cancelled();
-                    break;
+                    let outcome = if failed {
+                        RunOutcome::Failed
+                    } else {
+                        RunOutcome::Completed
+                    };
+                    if aborted || !self.ask_before_settling(outcome, &cancel).await {
+                        aborted |= cancel.is_cancelled();
+                        break;
+                    }
                 }
             }
         }
+        self.omit_cut_off_answer(&cancel).await;
         // Queued events belong to this run; hooks receive them also after an abort.
         self.emitter.drained(&CancellationToken::new()).await;
         if let Some(hooks) = &self.hooks {
@@ -82,8 +104,14 @@ impl Core {
         self.state().store.sync();
         self.report_new_notices();
         self.set_phase(Phase::Idle);
-        self.state().run_prompt = None;
+        {
+            let mut state = self.state();
+            state.run_prompt = None;
+            state.hidden_tools.clear();
+        }
         self.emit(Event::Settled { aborted });
+        // The next prompt waits for the hooks.
+        self.emitter.drained(&CancellationToken::new()).await;
         let outcome = match (aborted, failed) {
             (true, _) => "aborted",
             (false, true) => "failed",
@@ -123,10 +151,13 @@ impl Core {
     }
 
     fn end_run(&self, end: RunEnd, next: &NextStep) {
-        let will_retry = matches!(
-            next,
-            NextStep::Retry { .. } | NextStep::Compact(CompactionReason::Overflow)
-        );
+        let will_retry = match next {
+            NextStep::Retry { .. } => true,
+            NextStep::Compact(CompactionReason::Overflow) => {
+                !self.settings.behaviour.hide_run_after_overflow
+            }
+            _ => false,
+        };
         let mut state = self.state();
         state.phase = Phase::Between;
         state.store.sync();
@@ -265,14 +296,6 @@ impl Core {
         {
             let mut state = self.state();
             state.retry_attempt = attempt;
-            // The failed answer stays in the file but the model does not see it again.
-            if state
-                .messages
-                .last()
-                .is_some_and(|message| message.as_assistant().is_some())
-            {
-                state.messages.pop();
-            }
             state.phase = Phase::RetryWait(wait.clone());
         }
         let max_attempts = self.settings.max_retries;
@@ -287,6 +310,7 @@ impl Core {
             delay,
             error,
         });
+        self.omit_last_answer(cancel).await;
         let cancelled = tokio::select! {
             biased;
             () = wait.cancelled() => true,
@@ -301,8 +325,43 @@ impl Core {
                 attempt,
                 final_error,
             });
+            let replies = std::mem::take(&mut self.state().retry_aborts);
+            replies.into_iter().for_each(Reply::done);
         }
         !cancelled
+    }
+}
+
+impl Core {
+    /// Leaves an answer without tool calls that the output limit cut off out of the conversation.
+    async fn omit_cut_off_answer(&self, cancel: &CancellationToken) {
+        let is_cut_off = |message: &Arc<Message>| {
+            message.as_assistant().is_some_and(|answer| {
+                answer.stop_reason == StopReason::Length && answer.tool_calls().next().is_none()
+            })
+        };
+        let cut_off = self.state().messages.last().is_some_and(is_cut_off);
+        if cut_off && self.settings.behaviour.record_omitted_answers {
+            self.omit_last_answer(cancel).await;
+        }
+    }
+
+    /// Compacts between two turns of a run if that is due after `answer`.
+    pub async fn compact_between_turns(
+        &self,
+        answer: &AssistantMessage,
+        model: &Model,
+        cancel: &CancellationToken,
+    ) {
+        if !self.settings.behaviour.compact_between_turns {
+            return;
+        }
+        if let CompactionDue::Yes(reason @ CompactionReason::Threshold) =
+            self.compaction_due(answer, model)
+        {
+            self.auto_compact(reason, cancel).await;
+            self.set_phase(Phase::Running);
+        }
     }
 }
 
@@ -340,6 +399,10 @@ impl Core {
         } else {
             Some(answer.usage.context_tokens())
         };
+        if model.context_window == 0 {
+            // The size of the window is not known.
+            return CompactionDue::No;
+        }
         let limit = model
             .context_window
             .saturating_sub(self.settings.reserve_tokens);

@@ -4,24 +4,62 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pinion_session::{
-    Entry, NewEntry, NewSession, Notice, Opened, Role, SessionError, Store, UnsavedSession, export,
+    Context, Entry, NewEntry, NewSession, Notice, Opened, Role, SessionChoices, SessionError,
+    Store, UnsavedSession, export,
 };
 use pinion_tools::{BlockingError, node_error_text, run_blocking};
 use tokio_util::sync::CancellationToken;
 
 use crate::core::Core;
+use crate::hooks::Moment;
 use crate::save::{COMMAND_HOLD, FILE_TIMEOUT};
 use crate::{Answer, Command, EngineError, Event, ForkPosition, Replacement};
 
 /// The session that will replace the current one.
 pub(crate) enum NextSession {
     New(Store),
-    Opened(Opened),
+    Opened(LoadedSession),
     /// The current session, whose file at this path is read again.
     Same(PathBuf),
     /// A part of the current session, and the text of the message after that part.
-    Forked(Store, String),
-    Cloned(Store),
+    Forked(LoadedSession, String),
+    Cloned(LoadedSession),
+}
+
+/// A session with the conversation at its leaf, read on a thread that may block.
+pub(crate) struct LoadedSession {
+    store: Store,
+    context: Context,
+    notices: Vec<Notice>,
+}
+
+impl LoadedSession {
+    /// Returns the model and the thinking level at the leaf.
+    fn choices(&self) -> SessionChoices {
+        SessionChoices {
+            thinking_level: self.context.thinking_level,
+            model: self.context.model.clone(),
+        }
+    }
+}
+
+impl From<Opened> for LoadedSession {
+    fn from(Opened { store, notices }: Opened) -> Self {
+        Self {
+            notices,
+            ..Self::from(store)
+        }
+    }
+}
+
+impl From<Store> for LoadedSession {
+    fn from(store: Store) -> Self {
+        Self {
+            context: store.context(),
+            store,
+            notices: Vec::new(),
+        }
+    }
 }
 
 impl NextSession {
@@ -29,8 +67,8 @@ impl NextSession {
     pub fn file(&self) -> Option<PathBuf> {
         let store = match self {
             Self::Same(path) => return Some(path.clone()),
-            Self::New(store) | Self::Forked(store, _) | Self::Cloned(store) => store,
-            Self::Opened(opened) => &opened.store,
+            Self::New(store) => store,
+            Self::Opened(loaded) | Self::Forked(loaded, _) | Self::Cloned(loaded) => &loaded.store,
         };
         store.file().map(Path::to_owned)
     }
@@ -114,26 +152,49 @@ impl Core {
                 if self.state().store.file() == Some(&*path) {
                     return Ok(NextSession::Same(path));
                 }
-                let opened = file_work(cancel, move || Store::open(&path, &cwd)).await?;
-                Ok(NextSession::Opened(opened?))
+                let open = move || Store::open(&path, &cwd).map(LoadedSession::from);
+                Ok(NextSession::Opened(file_work(cancel, open).await??))
             }
             Command::Fork {
                 entry_id,
                 position: ForkPosition::Before,
                 ..
             } => {
-                let (unsaved, text) = self.state().store.fork_before(&entry_id)?;
-                Ok(NextSession::Forked(save(unsaved, cancel).await?, text))
+                let fork = move |store: &Store| store.fork_before(&entry_id);
+                let (forked, text) = self.fork(cancel, fork).await?;
+                Ok(NextSession::Forked(forked, text))
             }
             Command::Fork { entry_id, .. } => {
-                let unsaved = self.state().store.fork_at(&entry_id)?;
-                Ok(NextSession::Cloned(save(unsaved, cancel).await?))
+                let fork = move |store: &Store| Ok((store.fork_at(&entry_id)?, ()));
+                let (forked, ()) = self.fork(cancel, fork).await?;
+                Ok(NextSession::Cloned(forked))
             }
             _ => {
-                let unsaved = self.state().store.clone_to_leaf()?;
-                Ok(NextSession::Cloned(save(unsaved, cancel).await?))
+                let fork = |store: &Store| Ok((store.clone_to_leaf()?, ()));
+                let (cloned, ()) = self.fork(cancel, fork).await?;
+                Ok(NextSession::Cloned(cloned))
             }
         }
+    }
+
+    /// Makes a session of the current one and writes its file. A cancelled call writes nothing if it has not begun to.
+    async fn fork<T: Send + 'static>(
+        &self,
+        cancel: &CancellationToken,
+        fork: impl FnOnce(&Store) -> Result<(UnsavedSession, T), SessionError> + Send + 'static,
+    ) -> Result<(LoadedSession, T), EngineError> {
+        let snapshot = self.state().store.snapshot();
+        let cancelled = cancel.clone();
+        let work = move || {
+            let (unsaved, more) = fork(&snapshot)?;
+            if cancelled.is_cancelled() {
+                return Ok(None);
+            }
+            let saved = unsaved.save()?;
+            Ok(Some((LoadedSession::from(saved), more)))
+        };
+        let forked: Result<_, SessionError> = file_work(cancel, work).await?;
+        forked?.ok_or_else(|| EngineError::NotReplaced(BlockingError::Cancelled.to_string()))
     }
 
     /// Replaces the session by `next`.
@@ -145,33 +206,41 @@ impl Core {
         let opened = match next {
             NextSession::New(store) => {
                 let level = self.state().thinking_level;
-                self.replace_store(store).await;
-                if self.hooks.is_some() {
+                self.clear_queues();
+                self.change_store(store.into()).await;
+                let behaviour = &self.settings.behaviour;
+                if self.hooks.is_some() || behaviour.store_model_in_new_session {
                     self.push_model();
                 }
                 self.log(NewEntry::ThinkingLevelChange(level), cancel).await;
                 return Ok(Answer::Cancelled(false));
             }
-            NextSession::Forked(store, text) => {
-                self.change_store(store).await;
+            NextSession::Forked(forked, text) => {
+                self.change_store(forked).await;
                 return Ok(Answer::Forked {
                     text: Some(text),
                     cancelled: false,
                 });
             }
-            NextSession::Cloned(store) => {
-                self.change_store(store).await;
+            NextSession::Cloned(cloned) => {
+                self.change_store(cloned).await;
                 return Ok(Answer::Cancelled(false));
             }
             NextSession::Opened(opened) => Some(opened),
             NextSession::Same(_) => self.read_again(cancel).await?,
         };
         self.clear_queues();
-        if let Some(Opened { store, notices }) = opened {
-            self.change_store(store).await;
-            self.report(notices);
-        }
-        self.restore_choices(cancel).await;
+        let choices = match opened {
+            Some(mut opened) => {
+                let notices = std::mem::take(&mut opened.notices);
+                let choices = opened.choices();
+                self.change_store(opened).await;
+                self.report(notices);
+                choices
+            }
+            None => self.state().store.choices(),
+        };
+        self.restore_choices(choices, cancel).await;
         Ok(Answer::Cancelled(false))
     }
 
@@ -187,19 +256,21 @@ impl Core {
 
     /// Reads the session's own file again, because another program may have appended to it. `None` if it has no file
     /// yet. The session does not change if the file cannot be read.
-    async fn read_again(&self, cancel: &CancellationToken) -> Result<Option<Opened>, EngineError> {
+    async fn read_again(
+        &self,
+        cancel: &CancellationToken,
+    ) -> Result<Option<LoadedSession>, EngineError> {
         self.wait_until_all_saved(cancel).await?;
         let reload = self.state().store.reload();
         let Some(reload) = reload else {
             return Ok(None);
         };
-        let opened = file_work(cancel, move || reload.run()).await??;
-        Ok(Some(opened))
+        let read = move || reload.run().map(LoadedSession::from);
+        Ok(Some(file_work(cancel, read).await??))
     }
 
     /// Selects the model and thinking level stored in the session.
-    async fn restore_choices(&self, cancel: &CancellationToken) {
-        let choices = self.state().store.choices();
+    async fn restore_choices(&self, choices: SessionChoices, cancel: &CancellationToken) {
         if let Some((provider, id)) = &choices.model
             && let Some(model) = self.models.find(provider, id)
         {
@@ -224,15 +295,28 @@ impl Core {
 
     /// Sets the name of the session.
     pub async fn set_name(&self, name: &str) -> Result<Answer, EngineError> {
-        let name = name.trim();
+        let name = if self.settings.behaviour.fold_session_names {
+            name.split_whitespace().collect::<Vec<_>>().join(" ")
+        } else {
+            name.trim().to_owned()
+        };
         if name.is_empty() {
             return Err(EngineError::EmptyName);
         }
-        let name = self.mask.text(name).into_owned();
+        let name = self.mask.text(&name).into_owned();
         let entry = self.push(NewEntry::SessionInfo { name: name.clone() });
         self.save_for_command(entry).await;
-        self.emit(Event::SessionInfoChanged(Some(name)));
+        self.emit_name(name);
         Ok(Answer::Done)
+    }
+
+    /// Emits the new name of the session; an empty one removes it.
+    pub fn emit_name(&self, name: String) {
+        let name = Some(name).filter(|name| !name.is_empty());
+        if let Some(hooks) = self.hook(Moment::Renamed) {
+            hooks.renamed(name.as_deref());
+        }
+        self.emit(Event::SessionInfoChanged(name));
     }
 
     /// Sets the label of an entry; `None` removes it.
@@ -250,29 +334,31 @@ impl Core {
         Ok(Answer::Done)
     }
 
-    /// Makes an HTML page of the current session.
-    pub fn export(&self, path: Option<String>) -> Result<export::Export, EngineError> {
+    /// Writes an HTML page of the current session and returns its path as the client gave it.
+    pub async fn export(
+        &self,
+        path: Option<String>,
+        cancel: &CancellationToken,
+    ) -> Result<Answer, EngineError> {
         let (system_prompt, specs) = {
             let toolbox = self.toolbox();
             (toolbox.system_prompt(), toolbox.specs())
         };
-        let extras = export::Extras {
-            system_prompt: Some(&system_prompt),
-            tools: Some(&specs),
-        };
-        let path = path.map(PathBuf::from);
-        let export = export::Export::new(&self.state().store, path.as_deref(), extras);
-        Ok(export?)
-    }
-
-    /// Writes the page and returns its path as the client gave it.
-    pub async fn write_export(
-        &self,
-        export: export::Export,
-        cancel: &CancellationToken,
-    ) -> Result<Answer, EngineError> {
         let directory = Arc::clone(&self.cwd);
-        let written = with_time_limit(cancel, move || export.write(&directory)).await;
+        let snapshot = self.state().store.snapshot();
+        let write = move || {
+            let extras = export::Extras {
+                system_prompt: Some(&system_prompt),
+                tools: Some(&specs),
+            };
+            export::to_file(
+                &snapshot,
+                path.as_deref().map(Path::new),
+                &directory,
+                extras,
+            )
+        };
+        let written = with_time_limit(cancel, write).await;
         let written = written
             .map_err(EngineError::Export)?
             .map_err(|error| match error {
@@ -284,11 +370,6 @@ impl Core {
         Ok(Answer::Exported(written.display().to_string()))
     }
 
-    async fn replace_store(&self, store: Store) {
-        self.clear_queues();
-        self.change_store(store).await;
-    }
-
     fn clear_queues(&self) {
         let mut state = self.state();
         state.steering.clear();
@@ -296,16 +377,18 @@ impl Core {
         state.held_bash.clear();
     }
 
-    async fn change_store(&self, store: Store) {
+    async fn change_store(&self, next: LoadedSession) {
+        let LoadedSession { store, context, .. } = next;
         let before = {
             let mut state = self.state();
             self.span.record("id", store.id());
             tracing::info!("session replaced");
             let before = std::mem::replace(&mut state.store, store);
-            state.rebuild_messages();
+            state.messages = self.shown(context.messages);
+            state.last_answer = None;
             state.retry_attempt = 0;
             state.overflow_handled = false;
-            state.slow_saves = Default::default();
+            state.slow_saves = state.slow_saves.of_next_session();
             before
         };
         // Saves what is left and releases the lock, which blocks if the file system does not answer.
@@ -333,19 +416,6 @@ impl Core {
     }
 }
 
-/// Writes the file of a session that was made from the current one. A cancelled call writes nothing if it has not begun
-/// to.
-async fn save(unsaved: UnsavedSession, cancel: &CancellationToken) -> Result<Store, EngineError> {
-    let cancelled = cancel.clone();
-    let saving = move || (!cancelled.is_cancelled()).then(|| unsaved.save());
-    match file_work(cancel, saving).await? {
-        Some(saved) => Ok(saved?),
-        None => Err(EngineError::NotReplaced(
-            BlockingError::Cancelled.to_string(),
-        )),
-    }
-}
-
 /// Runs file work of a change of session on another thread.
 async fn file_work<T: Send + 'static>(
     cancel: &CancellationToken,
@@ -356,7 +426,7 @@ async fn file_work<T: Send + 'static>(
 }
 
 /// Runs `work` on another thread for at most [`FILE_TIMEOUT`]. The error is a sentence for people.
-async fn with_time_limit<T: Send + 'static>(
+pub(crate) async fn with_time_limit<T: Send + 'static>(
     cancel: &CancellationToken,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, String> {

@@ -3,22 +3,28 @@
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt};
-use pinion_llm::{Request, RequestOptions, StreamEvent, Tap, is_overflow};
+use pinion_llm::{Request, RequestOptions, StreamEvent, Tap, TapHeaders, is_overflow};
 use pinion_message::{
-    AssistantMessage, Block, Message, Model, StopReason, ThinkingLevel, Usage, now_millis,
+    AssistantMessage, Block, Message, Model, StopReason, ThinkingLevel, ToolSpec, Usage, now_millis,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::boundary::{Boundary, RunOutcome};
 use crate::convert::{Images, for_model};
 use crate::core::Core;
-use crate::hooks::{Hooks, Moment};
+use crate::hooks::{Hooks, Moment, RequestContext};
 use crate::spans;
 use crate::state::Phase;
+use crate::system_message::is_system;
 use crate::{Delivery, Event};
+
+/// The error text of an answer that was aborted before its request.
+const ABORT_TEXT: &str = "Request was aborted.";
 
 /// Deltas received in a row before the task yields to other work.
 const DELTAS_PER_YIELD: u32 = 64;
@@ -44,6 +50,15 @@ enum TurnEndSent {
     ToAll,
     /// The listeners must still receive it.
     ToHooksOnly,
+}
+
+/// The time at which hooks receive the context of the next turn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TurnContext {
+    /// Before the listeners receive the end of this turn.
+    Early,
+    /// In the next turn, or never.
+    Late,
 }
 
 /// Messages that enter the conversation at the beginning of a turn.
@@ -73,23 +88,42 @@ impl Pending {
 }
 
 /// Passes requests and responses of a provider to the hooks.
-struct HookTap(Arc<dyn Hooks>);
+struct HookTap {
+    hooks: Arc<dyn Hooks>,
+    model: Arc<Model>,
+}
 
 impl Tap for HookTap {
     fn wants_payload(&self) -> bool {
-        self.0.wants(Moment::Payload)
+        self.hooks.wants(Moment::Payload)
     }
 
     fn payload(&self, payload: Value) -> BoxFuture<'_, Value> {
-        self.0.payload(payload)
+        self.hooks.payload(payload)
     }
 
     fn response(&self, status: u16, headers: BTreeMap<String, String>) -> BoxFuture<'_, ()> {
-        if self.0.wants(Moment::Response) {
-            self.0.response(status, headers)
+        if self.hooks.wants(Moment::Response) {
+            self.hooks.response(status, headers)
         } else {
             Box::pin(std::future::ready(()))
         }
+    }
+
+    fn wants_headers(&self) -> bool {
+        self.hooks.wants(Moment::Headers)
+    }
+
+    fn headers(&self, headers: TapHeaders) -> BoxFuture<'_, TapHeaders> {
+        self.hooks.headers(headers)
+    }
+
+    fn wants_events(&self) -> bool {
+        self.hooks.wants(Moment::ProviderEvent)
+    }
+
+    fn event(&self, data: Value) -> BoxFuture<'_, ()> {
+        self.hooks.provider_event(&self.model, data)
     }
 }
 
@@ -125,21 +159,27 @@ impl<'a> Run<'a> {
                     self.core.emit(Event::TurnStart);
                 }
                 first_turn = false;
-                if context.is_none() {
+                let late = self.core.settings.behaviour.context_after_messages;
+                if context.is_none() && !late {
                     context = self.context(&pending).await;
                 }
                 self.append_pending(std::mem::take(&mut pending)).await;
+                if late {
+                    context = self.context(&pending).await;
+                }
 
                 let message = self.ask(context.take()).await;
                 last = Some(Arc::clone(&message));
                 let Message::Assistant(answer) = &*message else {
                     break;
                 };
-                if matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted) {
-                    self.core.emit(Event::TurnEnd {
+                if let outcome @ (RunOutcome::Aborted | RunOutcome::Failed) = outcome_of(answer) {
+                    let turn_end = Event::TurnEnd {
                         message,
                         tool_results: Arc::new([]),
-                    });
+                    };
+                    self.send_turn_end(&turn_end, outcome, TurnContext::Late)
+                        .await;
                     return self.end(last);
                 }
                 let calls = self.core.execute_calls(answer, &self.cancel).await;
@@ -150,12 +190,28 @@ impl<'a> Run<'a> {
                     tool_results: calls.results.into(),
                 };
                 pending.steering = calls.steering;
-                let sent = self.send_turn_end(&turn_end).await;
+                let next_context = if late || self.core.hook(Moment::Context).is_none() {
+                    TurnContext::Late
+                } else {
+                    TurnContext::Early
+                };
+                let (sent, again) = self
+                    .send_turn_end(&turn_end, RunOutcome::Completed, next_context)
+                    .await;
                 if pending.steering.is_empty() {
                     pending.steering = self.core.state().take_queued(Delivery::Steer);
                 }
-                continues = has_calls || !pending.is_empty();
-                if continues {
+                if again && !has_calls && pending.is_empty() {
+                    // A follow-up is the other turn that the hooks request.
+                    pending.follow_up = self.core.state().take_queued(Delivery::FollowUp);
+                }
+                continues = has_calls || !pending.is_empty() || again;
+                if has_calls && !self.cancel.is_cancelled() {
+                    self.core
+                        .compact_between_turns(answer, &self.model, &self.cancel)
+                        .await;
+                }
+                if continues && !late {
                     context = self.context(&pending).await;
                 }
                 if let TurnEndSent::ToHooksOnly = sent {
@@ -177,35 +233,60 @@ impl<'a> Run<'a> {
     }
 
     /// Sends the end of a turn and waits for the hooks, because messages that they queue now belong to this run. If
-    /// hooks also filter the context, the listeners receive the event later, after the context of the next turn is
-    /// made.
-    async fn send_turn_end(&self, turn_end: &Event) -> TurnEndSent {
-        if self.core.hook(Moment::Context).is_none() || self.core.hook(Moment::TurnEnd).is_none() {
-            self.core.emit(turn_end.clone());
-            self.core.emitter.drained(&self.cancel).await;
-            return TurnEndSent::ToAll;
+    /// hooks also filter the context early, the listeners receive the event later, after the context of the next turn is
+    /// made. Also returns whether hooks request another turn.
+    async fn send_turn_end(
+        &self,
+        turn_end: &Event,
+        outcome: RunOutcome,
+        next_context: TurnContext,
+    ) -> (TurnEndSent, bool) {
+        let core = self.core;
+        core.emitter.drained(&self.cancel).await;
+        // After an abort earlier events may still wait for hooks.
+        if core.hook(Moment::TurnEnd).is_none() || self.cancel.is_cancelled() {
+            core.emit(turn_end.clone());
+            core.emitter.drained(&self.cancel).await;
+            return (TurnEndSent::ToAll, false);
         }
-        self.core
-            .ask_hook(Moment::TurnEnd, &self.cancel, |hooks| {
-                hooks.observe(turn_end)
+        let changes = core
+            .tell_hook(Moment::TurnEnd, &self.cancel, |hooks| {
+                hooks.boundary(Boundary::TurnEnd(turn_end, outcome))
             })
+            .await
+            .unwrap_or_default();
+        core.append_boundary_entries(changes.entries, &self.cancel)
             .await;
-        TurnEndSent::ToHooksOnly
+        if next_context == TurnContext::Early {
+            return (TurnEndSent::ToHooksOnly, changes.continues);
+        }
+        core.emitter.emit_to_listeners(turn_end);
+        (TurnEndSent::ToAll, changes.continues)
     }
 
-    /// Returns the messages that hooks let the model see; `None` stands for the whole conversation.
-    async fn context(&self, pending: &Pending) -> Option<Vec<Arc<Message>>> {
+    /// Returns the context that hooks let the model see; `None` stands for the whole conversation.
+    async fn context(&self, pending: &Pending) -> Option<RequestContext> {
         self.core.hook(Moment::Context)?;
         let mut messages = self.core.messages_view();
+        messages.retain(|message| !is_system(message));
         messages.extend(pending.all().cloned());
+        let system_prompt = self.core.effective_prompt();
         self.core
             .ask_hook(Moment::Context, &self.cancel, |hooks| {
-                hooks.context(messages)
+                hooks.context(RequestContext {
+                    messages,
+                    system_prompt,
+                })
             })
             .await
     }
 
     async fn append_pending(&mut self, pending: Pending) {
+        if !pending.is_empty()
+            && let Some(message) = self.core.system_change()
+        {
+            self.append_one(message).await;
+        }
         for message in pending.prompts {
             self.append_one(message).await;
         }
@@ -260,7 +341,8 @@ impl<'a> Run<'a> {
     }
 
     /// Requests an answer from the model and emits it while it streams.
-    async fn ask(&mut self, context: Option<Vec<Arc<Message>>>) -> Arc<Message> {
+    async fn ask(&mut self, context: Option<RequestContext>) -> Arc<Message> {
+        let begun = Instant::now();
         let mut started = false;
         let answer = AssertUnwindSafe(self.stream_answer(context, &mut started)).catch_unwind();
         let answer =
@@ -268,12 +350,29 @@ impl<'a> Run<'a> {
         let answer = answer.unwrap_or_else(|_| {
             self.failure("The provider's code failed unexpectedly (internal error).")
         });
+        let answer = self.measured(answer, begun);
         if !started {
             let first = self.announcement(&answer);
             self.core
                 .emit(Event::MessageStart(Arc::new(Message::Assistant(first))));
         }
         self.finish_answer(answer).await
+    }
+
+    /// Adds the duration and the thinking level to a finished answer and sets the text of an abort; or removes
+    /// everything that only measured answers have.
+    fn measured(&self, mut answer: AssistantMessage, begun: Instant) -> AssistantMessage {
+        let behaviour = &self.core.settings.behaviour;
+        if let (StopReason::Aborted, Some(text)) = (answer.stop_reason, behaviour.abort_text) {
+            answer.error_message = Some(text.to_owned());
+        }
+        if behaviour.record_measurements {
+            answer.duration_ms = Some(begun.elapsed().as_millis() as u64);
+            answer.thinking_level = Some(self.thinking_level);
+        } else {
+            answer.remove_measurements();
+        }
+        answer
     }
 
     /// Returns the message that announces an answer which failed before its first byte: the failed answer, or an empty
@@ -297,9 +396,13 @@ impl<'a> Run<'a> {
 
     async fn stream_answer(
         &self,
-        context: Option<Vec<Arc<Message>>>,
+        context: Option<RequestContext>,
         started: &mut bool,
     ) -> AssistantMessage {
+        if self.cancel.is_cancelled() && self.core.settings.behaviour.fail_unsent_answers {
+            let text = self.core.settings.behaviour.abort_text;
+            return self.failure(text.unwrap_or(ABORT_TEXT));
+        }
         let authorization = tokio::select! {
             biased;
             () = self.cancel.cancelled() => return self.aborted(),
@@ -321,7 +424,10 @@ impl<'a> Run<'a> {
         }
         if let Some(hooks) = &self.core.hooks {
             self.core.emitter.drained(&self.cancel).await;
-            options.tap = Some(Arc::new(HookTap(Arc::clone(hooks))));
+            options.tap = Some(Arc::new(HookTap {
+                hooks: Arc::clone(hooks),
+                model: Arc::clone(&self.model),
+            }));
         }
         let request = self.request(context, options);
         let mut stream = self.core.models.provider(&self.model).stream(request);
@@ -348,15 +454,22 @@ impl<'a> Run<'a> {
                     }
                 }
                 StreamEvent::BlockEnd { index, mut block } => {
-                    self.clear_argument_errors(std::slice::from_mut(&mut block));
+                    self.settle_argument_errors(std::slice::from_mut(&mut block));
                     self.core.emit(Event::BlockEnd {
                         index,
                         block: Arc::new(block),
                     });
                 }
-                StreamEvent::Usage(usage) => self.core.emit(Event::UsageUpdate(usage)),
+                StreamEvent::Usage(usage) => {
+                    let usage = if self.core.settings.behaviour.record_measurements {
+                        usage
+                    } else {
+                        usage.without_details()
+                    };
+                    self.core.emit(Event::UsageUpdate(usage));
+                }
                 StreamEvent::End(mut message) => {
-                    self.clear_argument_errors(&mut message.content);
+                    self.settle_argument_errors(&mut message.content);
                     return message;
                 }
             }
@@ -364,22 +477,31 @@ impl<'a> Run<'a> {
         self.failure("The provider's stream ended without a result (server error).")
     }
 
-    /// Removes the errors of malformed tool arguments, unless such calls are rejected.
-    fn clear_argument_errors(&self, blocks: &mut [Block]) {
-        if self.core.settings.behaviour.reject_malformed_arguments {
-            return;
-        }
+    /// Removes the part of malformed tool arguments that could be read if such calls are rejected, else the error.
+    fn settle_argument_errors(&self, blocks: &mut [Block]) {
+        let rejects = self.core.settings.behaviour.reject_malformed_arguments;
         for block in blocks {
             if let Block::ToolCall(call) = block {
-                call.arguments_error = None;
+                if !rejects {
+                    call.arguments_error = None;
+                } else if call.arguments_error.is_some() {
+                    call.arguments = Value::Object(Default::default());
+                }
             }
         }
     }
 
-    fn request(&self, context: Option<Vec<Arc<Message>>>, mut options: RequestOptions) -> Request {
-        let system_prompt = self.core.effective_prompt();
-        let tools = self.core.toolbox().specs();
+    fn request(&self, context: Option<RequestContext>, mut options: RequestOptions) -> Request {
+        let (messages, system_prompt) = match context {
+            Some(context) => (Some(context.messages), context.system_prompt),
+            None => (None, self.core.effective_prompt()),
+        };
+        let mut tools = self.core.toolbox().specs();
         let state = self.core.state();
+        if !state.hidden_tools.is_empty() {
+            let declared = |tool: &&ToolSpec| !state.hidden_tools.contains(&tool.name);
+            tools = tools.iter().filter(declared).cloned().collect();
+        }
         options.session_id = Some(state.store.id().to_owned());
         let images = if self.core.settings.block_images {
             Images::Blocked
@@ -389,7 +511,7 @@ impl<'a> Run<'a> {
         Request {
             model: Arc::clone(&self.model),
             system_prompt: Some(system_prompt),
-            messages: for_model(context.as_ref().unwrap_or(&state.messages), images),
+            messages: for_model(messages.as_ref().unwrap_or(&state.messages), images),
             tools,
             options,
             cancel: self.cancel.clone(),
@@ -408,6 +530,9 @@ impl<'a> Run<'a> {
             response_id: None,
             response_model: None,
             error_message: None,
+            raw_stop_reason: None,
+            duration_ms: None,
+            thinking_level: None,
         }
     }
 
@@ -422,8 +547,17 @@ impl<'a> Run<'a> {
     fn aborted(&self) -> AssistantMessage {
         AssistantMessage {
             stop_reason: StopReason::Aborted,
-            error_message: Some("Request was aborted.".to_owned()),
+            error_message: Some(ABORT_TEXT.to_owned()),
             ..self.blank()
         }
+    }
+}
+
+/// Returns the outcome of a run that ends with this answer.
+pub(crate) fn outcome_of(answer: &AssistantMessage) -> RunOutcome {
+    match answer.stop_reason {
+        StopReason::Aborted => RunOutcome::Aborted,
+        StopReason::Error => RunOutcome::Failed,
+        _ => RunOutcome::Completed,
     }
 }

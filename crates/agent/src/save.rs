@@ -15,15 +15,15 @@ use tokio_util::sync::CancellationToken;
 use crate::Event;
 use crate::core::Core;
 
-/// Time limit of a save, of an export, and of opening or writing another session.
+/// Time limit of a save, of a read of the session file, of an export, and of opening or writing another session.
 pub(crate) const FILE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Time that commands wait for a save or a replacement of the session. Only a file system that does not answer takes
+/// Time that commands wait for a save, a read or a replacement of the session. Only a file system that does not answer takes
 /// longer.
 pub(crate) const COMMAND_HOLD: Duration = Duration::from_secs(1);
 
-/// Time limit of a save that blocks the thread of a hook.
-const HOOK_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time limit of a save or a read of the session file that blocks the thread of a hook.
+pub(crate) const HOOK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The steps of a save that does not end.
 #[derive(Debug, Default)]
@@ -39,6 +39,21 @@ pub(crate) struct SlowSaves {
 }
 
 impl SlowSaves {
+    /// Wakes the task that waits to receive commands.
+    pub(crate) fn wake_commands(&mut self) {
+        if let Some(commands) = self.commands.take() {
+            commands.wake();
+        }
+    }
+
+    /// Returns the steps of the saves of another session. Commands that wait for the old one are still counted.
+    pub(crate) fn of_next_session(&self) -> Self {
+        Self {
+            waiting_commands: self.waiting_commands,
+            ..Self::default()
+        }
+    }
+
     /// Reports whether further commands wait while the save `running` is in progress.
     fn hold_commands(&self, running: Option<SaveNumber>) -> bool {
         match running {
@@ -191,10 +206,8 @@ impl Core {
         let mut state = self.state();
         let progress = state.store.save_in_background(id, &self.save_listener);
         let running = state.store.running_save();
-        if running.is_none()
-            && let Some(commands) = state.slow_saves.commands.take()
-        {
-            commands.wake();
+        if running.is_none() {
+            state.slow_saves.wake_commands();
         }
         match progress {
             SaveProgress::Saved => Some(Ok(())),
@@ -232,16 +245,14 @@ impl Core {
     fn release_commands(&self) {
         let mut state = self.state();
         state.slow_saves.released = state.store.running_save();
-        if let Some(commands) = state.slow_saves.commands.take() {
-            commands.wake();
-        }
+        state.slow_saves.wake_commands();
     }
 
-    /// Reports whether commands wait for a save; if so, `waker` is woken when they need not.
+    /// Reports whether commands wait for a save or a read; if so, `waker` is woken when they need not.
     pub fn holds_commands(&self, waker: &Waker) -> bool {
         let mut state = self.state();
         let running = state.store.running_save();
-        let held = state.slow_saves.hold_commands(running);
+        let held = state.reading_commands > 0 || state.slow_saves.hold_commands(running);
         if held {
             state.slow_saves.commands = Some(waker.clone());
         }

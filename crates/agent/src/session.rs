@@ -18,6 +18,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use pinion_message::{Model, ThinkingLevel};
+use pinion_session::Store;
 use pinion_tools::run_blocking;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -32,6 +33,7 @@ use crate::core::Core;
 use crate::hooks::{Moment, SelectionSource};
 use crate::models::is_same_model;
 use crate::state::Phase;
+use crate::views;
 use crate::{Answer, Command, Config, Delivery, EngineError, Navigation, Reply, SessionApi};
 
 /// Time for the current work to end when the session is stopped; then it is dropped.
@@ -70,8 +72,15 @@ impl Stopper {
 impl Session {
     /// Starts a session. The task ends when every handle is dropped and its work is done.
     pub fn spawn(config: Config) -> (Handle, JoinHandle<()>) {
+        Self::spawn_within(config, CancellationToken::new())
+    }
+
+    /// Starts a session that `stop` stops, like [`Stopper::stop`].
+    pub(crate) fn spawn_within(
+        config: Config,
+        stop: CancellationToken,
+    ) -> (Handle, JoinHandle<()>) {
         let (inbox, commands) = mpsc::channel(INBOX_LIMIT);
-        let stop = CancellationToken::new();
         let (core, hook_queue) = Core::new(config, stop.clone());
         let core = Arc::new(core);
         let over = CancellationToken::new();
@@ -83,7 +92,11 @@ impl Session {
         if let Some(hooks) = &core.hooks {
             hooks.attach(SessionApi::new(&core, inbox.downgrade()));
         }
+        if let Some(supply) = &core.tool_supply {
+            supply.attach(SessionApi::new(&core, inbox.downgrade()));
+        }
         let actor = Actor {
+            read_cancel: stop.child_token(),
             stop: stop.clone(),
             core,
             work: None,
@@ -132,6 +145,8 @@ struct Actor {
     background: FuturesUnordered<Job>,
     /// Stops the newest shell command.
     bash_cancel: CancellationToken,
+    /// Ends the wait of commands for the session file.
+    read_cancel: CancellationToken,
     /// Prompts and session changes waiting for hooks, in arrival order.
     hooked_commands: VecDeque<HookedCommand>,
     /// The hooks' pending decision about the first of them.
@@ -284,7 +299,16 @@ impl Actor {
             ),
             Command::GetState => reply.send(Ok(Answer::State(Box::new(core.state_view())))),
             Command::GetMessages => reply.send(Ok(Answer::Messages(core.messages_view()))),
-            Command::GetStats => reply.send(Ok(Answer::Stats(Box::new(core.stats())))),
+            Command::GetStats => {
+                let (core, cancel) = (Arc::clone(core), self.read_cancel.clone());
+                self.begin(async move {
+                    let stats = async {
+                        let stats = core.with_child_usage(core.stats(&cancel).await?);
+                        Ok(Answer::Stats(Box::new(stats)))
+                    };
+                    core.answer_with(stats, reply).await;
+                });
+            }
             Command::GetLastAssistantText => {
                 reply.send(Ok(Answer::Text(core.last_assistant_text())));
             }
@@ -355,11 +379,7 @@ impl Actor {
                 self.begin(async move { reply.send(core.set_name(&name).await) });
             }
             Command::GetForkMessages => {
-                let messages = core.state().store.user_messages();
-                let messages = messages
-                    .into_iter()
-                    .map(|(id, text)| (id.to_string(), text));
-                reply.send(Ok(Answer::ForkMessages(messages.collect())));
+                self.answer_from_session(reply, |store| Ok(views::fork_messages(store)));
             }
             Command::Navigate(navigation) => match core.entry_exists(&navigation.target_id) {
                 Ok(()) => self.run_exclusively(WaitingWork::Navigate(navigation, reply)),
@@ -369,17 +389,18 @@ impl Actor {
                 let core = Arc::clone(core);
                 self.begin(async move { reply.send(core.set_label(entry_id, label).await) });
             }
-            Command::GetEntries { since } => reply.send(core.entries_view(since.as_deref())),
-            Command::GetTree => reply.send(Ok(core.tree_view())),
-            Command::ExportHtml { path } => match core.export(path) {
-                Err(error) => reply.send(Err(error)),
-                Ok(export) => {
-                    let (core, cancel) = (Arc::clone(core), self.stop.child_token());
-                    self.background.push(Box::pin(async move {
-                        reply.send(core.write_export(export, &cancel).await);
-                    }));
-                }
-            },
+            Command::GetEntries { since } => {
+                self.answer_from_session(reply, move |store| {
+                    views::entries(store, since.as_deref())
+                });
+            }
+            Command::GetTree => self.answer_from_session(reply, |store| Ok(views::tree(store))),
+            Command::ExportHtml { path } => {
+                let (core, cancel) = (Arc::clone(core), self.read_cancel.clone());
+                self.background.push(Box::pin(async move {
+                    reply.send(core.export(path, &cancel).await);
+                }));
+            }
             Command::GetCommands => reply.send(Ok(Answer::Commands(core.expander.commands()))),
             Command::Noop => reply.done(),
             command @ (Command::NewSession { .. }
@@ -395,6 +416,19 @@ impl Actor {
         if (&mut job).now_or_never().is_none() {
             self.background.push(job);
         }
+    }
+
+    /// Answers a command with what `read` makes of the session.
+    fn answer_from_session(
+        &mut self,
+        reply: Reply,
+        read: impl FnOnce(&Store) -> Result<Answer, EngineError> + Send + 'static,
+    ) {
+        let (core, cancel) = (Arc::clone(&self.core), self.read_cancel.clone());
+        self.begin(async move {
+            let answer = async { core.read_session(&cancel, read).await? };
+            core.answer_with(answer, reply).await;
+        });
     }
 
     /// Answers the commands of finished background work before other work begins.
@@ -414,7 +448,8 @@ impl Actor {
         state.steering.clear();
         state.follow_up.clear();
         drop(state);
-        if !steering.is_empty() || !follow_up.is_empty() {
+        let was_empty = steering.is_empty() && follow_up.is_empty();
+        if !was_empty || self.core.settings.behaviour.announce_every_cleared_queue {
             self.core.emit_queues();
         }
         reply.send(Ok(Answer::Queues {
@@ -425,6 +460,7 @@ impl Actor {
 
     fn abort(&mut self, reply: Reply) {
         self.core.abandon_slow_save();
+        std::mem::replace(&mut self.read_cancel, self.stop.child_token()).cancel();
         self.finish_background();
         match &self.work {
             None => reply.done(),
@@ -455,8 +491,12 @@ impl Actor {
         let phase = self.core.state().phase.clone();
         match phase {
             Phase::RetryWait(wait) => {
+                if self.core.settings.behaviour.answer_retry_abort_at_once {
+                    self.core.state().retry_aborts.push(reply);
+                } else {
+                    self.aborts.push(reply);
+                }
                 wait.cancel();
-                self.aborts.push(reply);
             }
             _ => reply.done(),
         }

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pinion_message::{Message, Model, ThinkingLevel};
-use pinion_session::Store;
+use pinion_session::{EntryId, Store};
 use tokio_util::sync::CancellationToken;
 
-use crate::Delivery;
 use crate::save::SlowSaves;
+use crate::{Delivery, Reply};
 
 /// The mutable state of a session. Its lock is never held across an await.
 pub(crate) struct SessionState {
@@ -30,14 +30,22 @@ pub(crate) struct SessionState {
     pub phase: Phase,
     /// The system prompt of the active run if a hook replaced it.
     pub run_prompt: Option<Arc<str>>,
+    /// Active tools that the requests of the active run do not declare.
+    pub hidden_tools: Vec<String>,
     /// Results of shell commands that ended during a run; they enter the conversation before the next prompt.
     pub held_bash: Vec<Arc<Message>>,
     /// Retries made so far for the failing request.
     pub retry_attempt: u32,
     /// The context overflowed and was compacted once since the last user message.
     pub overflow_handled: bool,
+    /// The entry of the newest answer.
+    pub last_answer: Option<EntryId>,
+    /// Replies of commands that abort the wait for a retry.
+    pub retry_aborts: Vec<Reply>,
     /// The saves for which not everything waits.
     pub slow_saves: SlowSaves,
+    /// The number of commands that read the session file and hold later commands.
+    pub reading_commands: usize,
 }
 
 /// The current activity of a session.
@@ -106,11 +114,6 @@ impl SessionState {
         let both = self.steering.iter().chain(&self.follow_up);
         both.filter(|message| queued_text(message).is_some())
             .count()
-    }
-
-    /// Rebuilds the conversation from the session file.
-    pub fn rebuild_messages(&mut self) {
-        self.messages = self.store.context().messages;
     }
 }
 

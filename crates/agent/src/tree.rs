@@ -25,7 +25,7 @@ enum Step<'a> {
 /// An entry with its line.
 type Shown<'a> = (&'a Entry, Box<RawValue>);
 
-/// Prints `[{"entry":…,"children":[…],"label":…}]`, the roots with everything below them.
+/// Prints `[{"entry":…,"children":[…],"label":…,"labelTimestamp":…}]`, the roots with everything below them.
 ///
 /// A damaged entry is left out; its children become children of its parent.
 pub(crate) fn print(store: &Store) -> Box<RawValue> {
@@ -58,6 +58,10 @@ pub(crate) fn print(store: &Store) -> Box<RawValue> {
                 if let Some(label) = store.label(entry.id()) {
                     out.extend_from_slice(b",\"label\":");
                     json::append(&mut out, label);
+                    if let Some(at) = store.label_time(entry.id()) {
+                        out.extend_from_slice(b",\"labelTimestamp\":");
+                        json::append(&mut out, &at);
+                    }
                 }
                 out.push(b'}');
             }

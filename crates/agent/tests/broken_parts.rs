@@ -199,6 +199,7 @@ fn bench_with(tool_timeout: Duration, gate: Option<Arc<dyn Gate>>) -> Bench {
     };
     let config = Config {
         store: Store::create(new).unwrap(),
+        messages: Vec::new(),
         cwd: directory,
         session_directory: None,
         model: Some(Arc::clone(&model)),
@@ -217,6 +218,7 @@ fn bench_with(tool_timeout: Duration, gate: Option<Arc<dyn Gate>>) -> Bench {
             .map(str::to_owned)
             .into(),
         added_tools: Vec::new(),
+        tool_supply: None,
         tool_filter: Default::default(),
         shell: ToolSettings::default(),
         system_prompt: Arc::new(|_: &[Arc<dyn Tool>]| "".into()),

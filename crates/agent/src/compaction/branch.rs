@@ -13,6 +13,7 @@ use crate::command::{BranchSummary, Navigation};
 use crate::core::Core;
 use crate::estimate::message_tokens;
 use crate::hooks::{Moment, NavigationChoice, NavigationPlan};
+use crate::system_message::is_system;
 use crate::{Answer, EngineError, SummaryPurpose};
 
 /// The text before the summary of an abandoned branch.
@@ -32,7 +33,10 @@ impl Core {
         navigation: Navigation,
         cancel: &CancellationToken,
     ) -> Result<Answer, EngineError> {
-        let target = navigation_target(&self.state().store, &navigation.target_id)?;
+        let target_id = navigation.target_id.clone();
+        let target = self
+            .read_session(cancel, move |store| navigation_target(store, &target_id))
+            .await??;
         let old_leaf = self.state().store.leaf().map(str::to_owned);
         if old_leaf.as_deref() == Some(navigation.target_id.as_str()) {
             return Ok(Answer::Navigated {
@@ -40,12 +44,19 @@ impl Core {
                 cancelled: false,
             });
         }
-        let choice = self
-            .ask_hook(Moment::BeforeNavigation, cancel, |hooks| {
-                let plan = self.navigation_plan(&navigation);
-                hooks.before_navigation(plan, cancel.clone())
-            })
-            .await;
+        let choice = match self.hook(Moment::BeforeNavigation) {
+            None => None,
+            Some(_) => {
+                let chosen = navigation.clone();
+                let plan = self
+                    .read_session(cancel, move |store| navigation_plan(store, chosen))
+                    .await?;
+                self.ask_hook(Moment::BeforeNavigation, cancel, |hooks| {
+                    hooks.before_navigation(plan, cancel.clone())
+                })
+                .await
+            }
+        };
         let (navigation, ready) = match choice {
             None => (navigation, None),
             Some(NavigationChoice::Go {
@@ -69,13 +80,18 @@ impl Core {
                 Some((summary, Some(files.details()), Some(usage)))
             }
         };
+        self.check_readable(target.leaf.clone(), cancel).await?;
         self.state().store.set_leaf(target.leaf.as_deref())?;
         let by_hook = matches!(summary, Some((_, _, None)));
         let mut summary_entry = None;
         let mut newest = None;
         if let Some((summary, details, usage)) = summary {
             newest = self.push(NewEntry::BranchSummary {
-                from_id: target.leaf.unwrap_or_else(|| "root".into()),
+                from_id: if self.settings.behaviour.name_left_entry_in_summary {
+                    old_leaf.clone()
+                } else {
+                    Some(target.leaf.unwrap_or_else(|| "root".into()))
+                },
                 summary,
                 usage: self.usage_to_store(usage),
                 details,
@@ -94,7 +110,7 @@ impl Core {
             }
         }
         self.save(newest, cancel).await;
-        self.state().rebuild_messages();
+        self.rebuild_messages(cancel).await;
         let new_leaf = self.state().store.leaf().map(str::to_owned);
         self.ask_hook(Moment::Navigated, cancel, |hooks| {
             hooks.navigated(old_leaf, new_leaf, summary_entry, by_hook)
@@ -106,18 +122,18 @@ impl Core {
         })
     }
 
-    fn navigation_plan(&self, navigation: &Navigation) -> NavigationPlan {
-        let state = self.state();
-        let old = state.store.path();
-        let shared = shared_length(&state.store, &old, &navigation.target_id);
-        NavigationPlan {
-            navigation: navigation.clone(),
-            old_leaf: state.store.leaf().map(str::to_owned),
-            common_ancestor: old[..shared].last().map(|entry| entry.id().to_string()),
-            left: old[shared..]
-                .iter()
-                .filter_map(|entry| entry.value())
-                .collect(),
+    /// Checks that the conversation at `leaf` can be read, before it becomes the current one.
+    async fn check_readable(
+        &self,
+        leaf: Option<String>,
+        cancel: &CancellationToken,
+    ) -> Result<(), EngineError> {
+        match leaf {
+            Some(leaf) if self.state().store.is_partly_in_file() => {
+                self.read_session(cancel, move |store| drop(store.context_at(&leaf)))
+                    .await
+            }
+            _ => Ok(()),
         }
     }
 
@@ -136,7 +152,10 @@ impl Core {
         let budget = model
             .context_window
             .saturating_sub(self.settings.branch_summary_reserve_tokens);
-        let left = abandoned_messages(&self.state().store, target);
+        let target = target.to_owned();
+        let left = self
+            .read_session(cancel, move |store| abandoned_messages(store, &target))
+            .await?;
         let messages = newest_within(left, budget);
         if messages.is_empty() {
             return Err(EngineError::Compaction("No content to summarize".into()));
@@ -175,6 +194,20 @@ fn navigation_target(store: &Store, target: &str) -> Result<NavigationTarget, Se
     })
 }
 
+fn navigation_plan(store: &Store, navigation: Navigation) -> NavigationPlan {
+    let old = store.path();
+    let shared = shared_length(store, &old, &navigation.target_id);
+    NavigationPlan {
+        navigation,
+        old_leaf: store.leaf().map(str::to_owned),
+        common_ancestor: old[..shared].last().map(|entry| entry.id().to_string()),
+        left: old[shared..]
+            .iter()
+            .filter_map(|entry| entry.value())
+            .collect(),
+    }
+}
+
 /// Counts the entries at the start of the path `old` that are also on the path to `to`.
 fn shared_length(store: &Store, old: &[&Entry], to: &str) -> usize {
     let new = store.path_to(to);
@@ -194,6 +227,7 @@ fn abandoned_messages(store: &Store, to: &str) -> Vec<Arc<Message>> {
         .iter()
         .filter(is_not_result)
         .filter_map(|entry| edits.message_of(entry))
+        .filter(|message| !is_system(message))
         .collect()
 }
 

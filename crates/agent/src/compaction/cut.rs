@@ -8,6 +8,7 @@ use pinion_session::{Edits, Entry, EntryKind, Role};
 use super::CompactionFailure;
 use super::files::TouchedFiles;
 use crate::estimate::message_tokens;
+use crate::system_message::is_system;
 
 /// The messages to summarise and the first entry to keep.
 #[derive(Debug)]
@@ -134,8 +135,6 @@ fn stops_backing_up(entry: &Entry) -> bool {
 }
 
 fn messages(entries: &[&Entry], edits: &Edits) -> Vec<Arc<Message>> {
-    entries
-        .iter()
-        .filter_map(|entry| edits.message_of(entry))
-        .collect()
+    let messages = entries.iter().filter_map(|entry| edits.message_of(entry));
+    messages.filter(|message| !is_system(message)).collect()
 }

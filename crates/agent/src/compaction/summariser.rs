@@ -148,7 +148,10 @@ impl<'a> Summariser<'a> {
         };
         let mut stream = core.models.provider(&self.model).stream(request);
         while let Some(event) = stream.next().await {
-            if let StreamEvent::End(answer) = event {
+            if let StreamEvent::End(mut answer) = event {
+                if !core.settings.behaviour.record_measurements {
+                    answer.remove_measurements();
+                }
                 return Ok(answer);
             }
         }

@@ -16,13 +16,25 @@ use crate::{Answer, Command, Delivery, Disposition, EngineError, Event, Prompt, 
 /// A command that the hooks decide about first.
 pub(super) enum HookedCommand {
     Prompt(Prompt, Reply),
+    Queue(QueuedInput, Reply),
+    /// A message of a hook that starts a run.
+    CustomRun(Arc<Message>, Reply),
     Replace(Command, Reply),
+}
+
+/// A message of a client for a queue.
+pub(super) struct QueuedInput {
+    pub text: String,
+    pub images: Vec<Block>,
+    pub delivery: Delivery,
 }
 
 /// The hooks' decision about a command.
 pub(super) enum HookDecision {
     /// The prompt continues; hooks may have changed it.
     Prompt(Prompt, Reply),
+    /// The message enters its queue; hooks may have changed it.
+    Queue(QueuedInput, Reply),
     /// A hook has handled the prompt.
     Handled(Reply),
     /// The run starts.
@@ -35,6 +47,7 @@ pub(super) enum HookDecision {
 pub(super) struct RunInput {
     messages: Vec<Arc<Message>>,
     system_prompt: Option<Arc<str>>,
+    hidden_tools: Vec<String>,
 }
 
 impl Actor {
@@ -42,7 +55,7 @@ impl Actor {
         if self.core.hooks.is_none() {
             return self.accept_prompt(prompt, reply);
         }
-        if prompt.origin == Origin::Client
+        if (prompt.origin == Origin::Client || prompt.expands)
             && let Some(command) = self.command(&prompt.text)
         {
             self.background.push(Box::pin(async move {
@@ -86,6 +99,10 @@ impl Actor {
             match self.hooked_commands.pop_front() {
                 None => return,
                 Some(HookedCommand::Prompt(prompt, reply)) => self.ask_input_hook(prompt, reply),
+                Some(HookedCommand::Queue(input, reply)) => self.ask_about_queued(input, reply),
+                Some(HookedCommand::CustomRun(message, reply)) => {
+                    self.ask_before_custom_run(message, reply);
+                }
                 Some(HookedCommand::Replace(command, reply)) => self.ask_to_replace(command, reply),
             }
         }
@@ -97,11 +114,13 @@ impl Actor {
         let Some(hooks) = hooks.filter(|_| prompt.origin == Origin::Client) else {
             return self.accept_prompt(prompt, reply);
         };
+        let is_streaming = self.core.state().is_streaming();
         self.hook_decision = Some(Box::pin(async move {
             let mut prompt = prompt;
             let input = Input {
                 text: std::mem::take(&mut prompt.text),
                 images: std::mem::take(&mut prompt.images),
+                delivery: prompt.when_busy.filter(|_| is_streaming),
             };
             match hooks.input(input).await {
                 InputOutcome::Handled => HookDecision::Handled(reply),
@@ -114,6 +133,57 @@ impl Actor {
                     reply,
                 ),
             }
+        }));
+    }
+
+    fn ask_about_queued(&mut self, input: QueuedInput, reply: Reply) {
+        let Some(hooks) = self.core.hook(Moment::Input).cloned() else {
+            return self.queue_input(input, reply);
+        };
+        self.hook_decision = Some(Box::pin(async move {
+            let QueuedInput {
+                text,
+                images,
+                delivery,
+            } = input;
+            let asked = Input {
+                text,
+                images,
+                delivery: Some(delivery),
+            };
+            match hooks.input(asked).await {
+                InputOutcome::Handled => HookDecision::Handled(reply),
+                InputOutcome::Continue { text, images } => {
+                    let input = QueuedInput {
+                        text,
+                        images,
+                        delivery,
+                    };
+                    HookDecision::Queue(input, reply)
+                }
+            }
+        }));
+    }
+
+    fn ask_before_custom_run(&mut self, message: Arc<Message>, reply: Reply) {
+        if self.core.state().is_streaming() {
+            return self.queue(message, Delivery::Steer, reply);
+        }
+        let hooks = self.core.hook(Moment::BeforeRun).cloned();
+        let (Some(hooks), Message::Custom(custom)) = (hooks, &*message) else {
+            let start = run_input(&self.core, message, RunStartChanges::default());
+            return self.start_when_free(start, reply);
+        };
+        let opening = RunStart {
+            prompt: String::new(),
+            images: Vec::new(),
+            custom: Some(custom.clone()),
+            system_prompt: self.core.toolbox().system_prompt(),
+        };
+        let core = Arc::clone(&self.core);
+        self.hook_decision = Some(Box::pin(async move {
+            let changes = hooks.before_run(opening).await;
+            HookDecision::Run(run_input(&core, message, changes), reply)
         }));
     }
 
@@ -134,6 +204,7 @@ impl Actor {
         match admitted {
             HookDecision::Handled(reply) => reply.send(Ok(Answer::Taken(Disposition::Handled))),
             HookDecision::Prompt(prompt, reply) => self.accept_prompt(prompt, reply),
+            HookDecision::Queue(input, reply) => self.queue_input(input, reply),
             HookDecision::Run(start, reply) => self.start_when_free(start, reply),
             HookDecision::Replace(command, reply, true) => self.replace_if_possible(command, reply),
             HookDecision::Replace(command, reply, false) => reply.send(Ok(match command {
@@ -155,10 +226,12 @@ impl Actor {
             mut attachments,
             when_busy,
             origin,
+            expands,
         } = prompt;
-        let blocks = match origin {
-            Origin::Client => self.expand(&text, images),
-            Origin::Hook => self.masked(text, images),
+        let blocks = if origin == Origin::Client || expands {
+            self.expand(&text, images)
+        } else {
+            self.masked(text, images)
         };
         if let Some(attachments) = &mut attachments {
             self.core.mask.value(attachments);
@@ -189,6 +262,7 @@ impl Actor {
                 let opening = RunStart {
                     prompt: joined_text(&blocks),
                     images: blocks.iter().skip(1).cloned().collect(),
+                    custom: None,
                     system_prompt: self.core.toolbox().system_prompt(),
                 };
                 let core = Arc::clone(&self.core);
@@ -219,6 +293,7 @@ impl Actor {
             let at = messages.len().min(1);
             messages.splice(at..at, state.next_turn.drain(..));
             state.run_prompt = start.system_prompt;
+            state.hidden_tools = start.hidden_tools;
             // From here on a second prompt is rejected as busy.
             state.phase = Phase::Running;
         }
@@ -262,8 +337,24 @@ impl Actor {
             let (name, _) = split_command(text).unwrap_or_default();
             return reply.send(Err(EngineError::CommandQueued(name.to_owned())));
         }
-        let blocks = self.expand(text, images);
-        self.queue(user(blocks, None), delivery, reply);
+        let input = QueuedInput {
+            text: text.to_owned(),
+            images,
+            delivery,
+        };
+        if self.core.hooks.is_none()
+            || !self.core.settings.behaviour.ask_hooks_about_queued_messages
+        {
+            return self.queue_input(input, reply);
+        }
+        self.hooked_commands
+            .push_back(HookedCommand::Queue(input, reply));
+        self.ask_next_hook();
+    }
+
+    fn queue_input(&mut self, input: QueuedInput, reply: Reply) {
+        let blocks = self.expand(&input.text, input.images);
+        self.queue(user(blocks, None), input.delivery, reply);
     }
 
     fn queue(&mut self, message: Arc<Message>, delivery: Delivery, reply: Reply) {
@@ -280,10 +371,12 @@ impl Actor {
         if self.core.state().is_streaming() {
             return self.queue(message, Delivery::Steer, reply);
         }
-        let start = RunInput {
-            messages: vec![message],
-            system_prompt: None,
-        };
+        if self.core.settings.behaviour.ask_hooks_about_custom_runs {
+            self.hooked_commands
+                .push_back(HookedCommand::CustomRun(message, reply));
+            return self.ask_next_hook();
+        }
+        let start = run_input(&self.core, message, RunStartChanges::default());
         self.start_when_free(start, reply);
     }
 }
@@ -302,6 +395,7 @@ fn run_input(
     RunInput {
         messages,
         system_prompt: changes.system_prompt.map(Into::into),
+        hidden_tools: changes.hidden_tools,
     }
 }
 

@@ -172,6 +172,7 @@ pub fn bench_with(script: Vec<Turn>, parts: Parts) -> Bench {
         None => Store::create(new).unwrap(),
     };
     let config = Config {
+        messages: store.context().messages,
         store,
         cwd: std::env::temp_dir(),
         session_directory: None,
@@ -187,6 +188,7 @@ pub fn bench_with(script: Vec<Turn>, parts: Parts) -> Bench {
         ],
         active_tools: ["act", "act_alone"].map(str::to_owned).into(),
         added_tools: Vec::new(),
+        tool_supply: None,
         tool_filter: Default::default(),
         shell: ToolSettings::default(),
         system_prompt: Arc::new(|_: &[Arc<dyn Tool>]| "Be brief.".into()),

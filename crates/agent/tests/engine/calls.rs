@@ -180,3 +180,73 @@ async fn a_gate_that_refuses_a_call_fails_it_and_the_run_continues() {
     assert!(bench.tool_log().is_empty());
     assert_eq!(last_answer(&lines), answer(StopReason::Stop, "over"));
 }
+
+/// A call that makes two others, the first of which ends only when the gate opens.
+fn nested() -> Vec<Turn> {
+    let first = json!({"say": "slow", "gate": "slow"});
+    let nested = json!({"say": "outer", "nested": [first, {"say": "quick", "fail": "no"}]});
+    vec![calls("act", nested), says("over")]
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_of_a_tool_overlap_and_are_no_messages() {
+    let mut bench = bench_set(nested(), |settings| {
+        settings.tool_order = ToolOrder::Parallel;
+    });
+    bench.prompt("go").await;
+    bench.until("tool end failed no").await;
+    bench.gates.open("slow");
+    let lines = bench.settled().await;
+    let expected = [
+        "begin outer",
+        "begin slow",
+        "begin quick",
+        "end quick",
+        "end slow",
+    ];
+    assert_eq!(bench.tool_log(), expected);
+    let results = only(&lines, &["message end toolResult"]);
+    assert_eq!(results, ["message end toolResult: slow,no"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_of_a_tool_run_one_after_another_where_calls_of_the_model_do() {
+    let mut bench = bench(nested());
+    bench.prompt("go").await;
+    bench.until("tool start").await;
+    bench.gates.open("slow");
+    bench.settled().await;
+    let expected = [
+        "begin outer",
+        "begin slow",
+        "end slow",
+        "begin quick",
+        "end quick",
+    ];
+    assert_eq!(bench.tool_log(), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_within_calls_have_a_limit() {
+    let mut innermost = json!({"say": "inside"});
+    for _ in 0..20 {
+        innermost = json!({"nested": [innermost]});
+    }
+    let mut bench = bench(vec![calls("act", innermost), says("over")]);
+    bench.prompt("go").await;
+    let lines = bench.settled().await;
+    let results = only(&lines, &["message end toolResult"]);
+    assert_eq!(results, ["message end toolResult: too deep"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_abort_ends_calls_of_a_tool_that_ignore_it() {
+    let stubborn = json!({"say": "slow", "gate": "never", "stubborn": true});
+    let outer = json!({"say": "outer", "nested": [stubborn]});
+    let mut bench = bench(vec![calls("act", outer)]);
+    bench.prompt("go").await;
+    bench.until("tool start").await;
+    bench.abort().await;
+    let lines = bench.settled().await;
+    assert_eq!(only(&lines, &["tool end"]).len(), 2);
+}

@@ -114,6 +114,7 @@ fn line(event: &Event) -> String {
         Event::ThinkingLevelChanged(level) => format!("level {level:?}"),
         Event::SessionInfoChanged(name) => format!("name {name:?}"),
         Event::Fault { error, .. } => format!("fault {error}"),
+        Event::EntryAppended(entry) => format!("entry {} {}", entry["type"], entry["replacement"]),
         Event::Settled { aborted } => format!("settled aborted={aborted}"),
         other => format!("{other:?}"),
     }

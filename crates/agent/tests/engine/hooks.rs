@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use pinion_agent::{
-    Answer, Command, CompactionChoice, CompactionPlan, Disposition, Event, Hooks, Input,
-    InputOutcome, Moment, NavigationChoice, NavigationPlan, Origin, Prompt, Replacement, RunStart,
-    RunStartChanges, SelectionSource, SessionApi, ToolCallResult, ToolGate, ToolOutput, ToolRun,
-    UserBash, UserBashOutcome,
+    Answer, Command, Compacted, CompactionChoice, CompactionPlan, Disposition, Event, Hooks, Input,
+    InputOutcome, Moment, NavigationChoice, NavigationPlan, Origin, Prompt, Replacement,
+    RequestContext, RunStart, RunStartChanges, SelectionSource, SessionApi, ToolCallResult,
+    ToolGate, ToolOutput, ToolRun, UserBash, UserBashOutcome,
 };
 use pinion_message::{Message, Model, StopReason, ThinkingLevel};
 use serde_json::{Value, json};
@@ -98,14 +98,17 @@ impl Hooks for CaseHooks {
 
     fn before_run(&self, opening: RunStart) -> BoxFuture<'_, RunStartChanges> {
         ready(RunStartChanges {
-            messages: Vec::new(),
             system_prompt: Some(format!("{} In rhymes.", opening.system_prompt)),
+            ..RunStartChanges::default()
         })
     }
 
-    fn context(&self, messages: Vec<Arc<Message>>) -> BoxFuture<'_, Vec<Arc<Message>>> {
-        let last = messages.last().cloned();
-        ready(last.into_iter().collect())
+    fn context(&self, context: RequestContext) -> BoxFuture<'_, RequestContext> {
+        let last = context.messages.last().cloned();
+        ready(RequestContext {
+            messages: last.into_iter().collect(),
+            ..context
+        })
     }
 
     fn payload(&self, payload: Value) -> BoxFuture<'_, Value> {
@@ -162,7 +165,7 @@ impl Hooks for CaseHooks {
         ready(CompactionChoice::Cancel)
     }
 
-    fn compacted(&self, _: Value, _: bool) -> BoxFuture<'_, ()> {
+    fn compacted(&self, _: Compacted) -> BoxFuture<'_, ()> {
         ready(())
     }
 

@@ -17,6 +17,7 @@ mod hooks;
 mod interleavings;
 mod provider;
 mod queues;
+mod recorded;
 mod retries;
 mod saves;
 mod tools;

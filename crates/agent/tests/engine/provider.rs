@@ -41,6 +41,8 @@ enum Step {
     Wait(&'static str),
     Usage(Usage),
     Fail(&'static str),
+    /// The output limit ends the answer.
+    CutOff,
     /// The stream ends without an end.
     BreakOff,
     Panic,
@@ -93,6 +95,10 @@ impl Turn {
     /// Ends the answer with an error.
     pub fn fails(self, error: &'static str) -> Self {
         self.with(Step::Fail(error))
+    }
+
+    pub fn cut_off(self) -> Self {
+        self.with(Step::CutOff)
     }
 
     pub fn breaks_off(self) -> Self {
@@ -205,6 +211,9 @@ impl Playback {
             response_id: None,
             response_model: None,
             error_message: None,
+            raw_stop_reason: None,
+            duration_ms: None,
+            thinking_level: None,
         };
         Self {
             request,
@@ -243,6 +252,7 @@ impl Playback {
                 }
             }
             Some(Step::Fail(error)) => self.end(StopReason::Error, Some(error)),
+            Some(Step::CutOff) => self.end(StopReason::Length, None),
             Some(Step::BreakOff) => self.ended = true,
             Some(Step::Panic) => panic!("a scripted panic"),
             None if self.message.tool_calls().next().is_some() => {

@@ -2,15 +2,17 @@
 
 use std::sync::{Arc, Mutex};
 
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, join_all};
 use pinion_message::ToolSpec;
 use pinion_tools::{Execution, Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 
 use crate::provider::Gates;
 
 /// Behaves as its arguments describe: `say` (the output), `gate` (waits there), `stubborn` (ignores cancellation),
-/// `fail` (the error), `panic`, `update` (progress), `terminate`.
+/// `fail` (the error), `panic`, `update` (progress), `terminate`, `nested` (arguments of calls of `act` that it makes at the
+/// same time; it returns their texts).
 pub struct ScriptedTool {
     spec: ToolSpec,
     execution: Execution,
@@ -68,6 +70,12 @@ impl Tool for ScriptedTool {
                 (context.updates)(ToolOutput::text(update.as_str().unwrap_or_default()));
                 tokio::task::yield_now().await;
             }
+            if let Some(nested) = arguments["nested"].as_array() {
+                let calls = nested
+                    .iter()
+                    .map(|arguments| nested_call(arguments, context));
+                return Ok(ToolOutput::text(join_all(calls).await.join(",")));
+            }
             let gate = text("gate");
             if arguments["stubborn"] == true {
                 self.gates.pass(&gate).await;
@@ -90,5 +98,18 @@ impl Tool for ScriptedTool {
                 ..ToolOutput::text(said)
             })
         })
+    }
+}
+
+/// Makes a call of `act` and returns its text.
+async fn nested_call(arguments: &Value, context: &ToolContext) -> String {
+    let Some(caller) = &context.nested else {
+        return "too deep".into();
+    };
+    let (started, _) = oneshot::channel();
+    let outcome = caller.call("act".into(), arguments.clone(), None, started);
+    match outcome.await {
+        Ok(outcome) => outcome.output.content[0].as_text().unwrap().to_owned(),
+        Err(error) => error.to_string(),
     }
 }
