@@ -23,9 +23,11 @@ use pinion_clip::logs::{ClipLog, Level, Origin};
 use pinion_clip::manifest::Manifest;
 use pinion_clip::{CallError, ClipState, Snapshot, Status};
 use pinion_status::{Code, Failure};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 pub use clips::Mounts;
 use connection::{Connection, RequestError};
@@ -132,6 +134,8 @@ struct Inner {
     config: MountConfig,
     mount_status: Arc<MountStatus>,
     slot: Arc<Mutex<Slot>>,
+    /// Cancelled when the mount is closed; then a start fails.
+    closed: CancellationToken,
 }
 
 /// The connection, of which there is at most one.
@@ -169,6 +173,7 @@ impl Mount {
                 config,
                 mount_status: mount_status.into(),
                 slot: Arc::default(),
+                closed: CancellationToken::new(),
             }),
         }
     }
@@ -203,6 +208,48 @@ impl Mount {
             Err(error) => stream::iter(vec![Err(error)]),
         });
         Box::pin(answers)
+    }
+
+    /// Calls a tool and returns the server's answer as it is. Progress that the server reports extends the deadline.
+    ///
+    /// `arguments` must be an object.
+    pub async fn call_tool(
+        &self,
+        tool: &str,
+        arguments: &Value,
+        limit: Duration,
+    ) -> Result<Value, CallError> {
+        let unanswered = |failure| CallError::Unanswered(failure);
+        let input = serde_json::value::to_raw_value(arguments)
+            .map_err(|error| unanswered(Failure::invalid(error.to_string())))?;
+        let input = self::arguments(input.get().as_bytes()).map_err(unanswered)?;
+        let mut progress = self.inner.mount_status.progress.subscribe();
+        let token = self.inner.mount_status.progress_token();
+        let answer = self.inner.answer(tool, &input, Some(token));
+        tokio::pin!(answer);
+        let mut deadline = Instant::now() + limit;
+        loop {
+            tokio::select! {
+                biased;
+                answer = &mut answer => {
+                    return content::value(&answer?).map_err(CallError::Answered);
+                }
+                () = tokio::time::sleep_until(deadline) => {
+                    return Err(unanswered(self.inner.too_late(tool)));
+                }
+                Ok(()) = progress.changed() => {
+                    if *progress.borrow_and_update() == token {
+                        deadline = Instant::now() + limit;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Stops the server, also while it starts. Later calls fail.
+    pub async fn close(&self) {
+        self.inner.closed.cancel();
+        self.stop().await;
     }
 
     /// Stops the server. The next call starts it again.
@@ -245,17 +292,24 @@ impl Inner {
         {
             slot.crashed(at, limits);
         }
-        if let Some(start) = slot.next_start(limits) {
-            tokio::time::sleep_until(start).await;
-        }
-        let connected = tokio::time::timeout(
-            limits.start,
-            Connection::open(&self.config, self.mount_status.clone()),
-        );
-        let connected = connected.await.unwrap_or_else(|_| {
-            let message = format!("it did not answer within {} s", limits.start.as_secs());
-            Err(Failure::new(Code::DeadlineExceeded, message))
-        });
+        let next_start = slot.next_start(limits);
+        let connect = async {
+            if let Some(start) = next_start {
+                tokio::time::sleep_until(start).await;
+            }
+            let connection = Connection::open(&self.config, self.mount_status.clone());
+            let connected = tokio::time::timeout(limits.start, connection).await;
+            connected.unwrap_or_else(|_| {
+                let message = format!("it did not answer within {} s", limits.start.as_secs());
+                Err(Failure::new(Code::DeadlineExceeded, message))
+            })
+        };
+        let connected = tokio::select! {
+            connected = connect => connected,
+            () = self.closed.cancelled() => {
+                Err(Failure::new(Code::Canceled, "it was stopped while it started"))
+            }
+        };
         match connected {
             Ok(connection) => {
                 let connection = Arc::new(connection);
@@ -271,13 +325,17 @@ impl Inner {
             }
             Err(failure) => {
                 slot.crashed(Instant::now(), limits);
+                let code = match failure.code {
+                    Code::Unauthenticated => failure.code,
+                    _ => Code::Unavailable,
+                };
                 let message = format!("MCP server \"{}\": {}", self.config.alias, failure.message);
                 self.mount_status
                     .log
                     .push(Level::Error, Origin::System, &message);
                 self.mount_status
                     .set_status(ClipState::Error, message.clone());
-                Err(Failure::new(Code::Unavailable, message))
+                Err(Failure::new(code, message))
             }
         }
     }
@@ -290,33 +348,39 @@ impl Inner {
     ) -> Result<Vec<Bytes>, CallError> {
         let latest = Instant::now() + self.config.limits.call;
         let deadline = deadline.map_or(latest, |deadline| deadline.min(latest));
-        let called = tokio::time::timeout_at(deadline, self.call_in_time(command, input));
-        called.await.unwrap_or_else(|_| {
-            let message = format!(
-                "MCP server \"{}\" did not answer {command} in time",
-                self.config.alias
-            );
-            Err(CallError::Unanswered(Failure::new(
-                Code::DeadlineExceeded,
-                message,
-            )))
-        })
+        let called = tokio::time::timeout_at(deadline, async {
+            let input = arguments(input).map_err(CallError::Unanswered)?;
+            let answer = self.answer(command, &input, None).await?;
+            content::outputs(&answer).map_err(CallError::Answered)
+        });
+        let called = called.await;
+        called.unwrap_or_else(|_| Err(CallError::Unanswered(self.too_late(command))))
     }
 
-    async fn call_in_time(
+    fn too_late(&self, command: &str) -> Failure {
+        let message = format!(
+            "MCP server \"{}\" did not answer {command} in time",
+            self.config.alias
+        );
+        Failure::new(Code::DeadlineExceeded, message)
+    }
+
+    /// Calls a tool, starting the server if it does not run. `progress` is the token with which the server may report
+    /// progress.
+    async fn answer(
         self: &Arc<Self>,
         command: &str,
-        input: &Bytes,
-    ) -> Result<Vec<Bytes>, CallError> {
-        let input = arguments(input).map_err(CallError::Unanswered)?;
+        input: &RawValue,
+        progress: Option<u64>,
+    ) -> Result<Box<RawValue>, CallError> {
         let mut tries = 0;
         loop {
             tries += 1;
             let connection = self.connected().await.map_err(CallError::Unanswered)?;
             let manifest = self.mount_status.snapshot.borrow().manifest.clone();
             let tool = self.tool(&manifest, command)?;
-            match connection.call(tool, &input).await {
-                Ok(result) => return content::outputs(&result).map_err(CallError::Answered),
+            match connection.call(tool, input, progress).await {
+                Ok(result) => return Ok(result),
                 Err(RequestError::Answered(fault)) => {
                     return Err(CallError::Answered(content::failure(&fault)));
                 }

@@ -441,17 +441,26 @@ async fn a_server_at_an_address() {
 #[tokio::test]
 async fn an_address_that_is_none() {
     let (url, _fake, _server) = gateway().await;
-    for (mount, words) in [
-        (at(&url, "wrong"), "HTTP 401"),
+    for (mount, words, code) in [
+        (at(&url, "wrong"), "HTTP 401", Code::Unauthenticated),
         (
             at(&url.replace("/mcp", "/other"), "secret"),
             "the MCP server is at /mcp",
+            Code::Unavailable,
         ),
-        (at("http://127.0.0.1:1/mcp", "secret"), "127.0.0.1:1"),
-        (at("ftp://example.invalid", "secret"), "no address"),
+        (
+            at("http://127.0.0.1:1/mcp", "secret"),
+            "127.0.0.1:1",
+            Code::Unavailable,
+        ),
+        (
+            at("ftp://example.invalid", "secret"),
+            "no address",
+            Code::Unavailable,
+        ),
     ] {
         let failure = unanswered(ask(&mount, "add", &json!({})).await);
-        assert_eq!(failure.code, Code::Unavailable);
+        assert_eq!(failure.code, code, "{words}");
         assert!(
             failure.message.contains(words),
             "{words}: {}",

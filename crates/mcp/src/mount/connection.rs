@@ -54,12 +54,26 @@ impl ServerMessages {
             Message::Notification(notification) => {
                 match notification.method.as_str() {
                     "notifications/tools/list_changed" => self.changed.notify_one(),
+                    "notifications/progress" => self.progress(notification.params.as_deref()),
                     "notifications/message" => self.log(notification.params.as_deref()),
                     _ => {}
                 }
                 None
             }
             Message::Response(_) => None,
+        }
+    }
+
+    fn progress(&self, params: Option<&RawValue>) {
+        #[derive(Deserialize)]
+        struct Progress {
+            #[serde(rename = "progressToken")]
+            token: u64,
+        }
+        let progress =
+            params.and_then(|params| serde_json::from_str::<Progress>(params.get()).ok());
+        if let Some(Progress { token }) = progress {
+            self.mount_status.progress.send_replace(token);
         }
     }
 
@@ -366,6 +380,7 @@ impl Connection {
         &self,
         tool: &str,
         input: &RawValue,
+        progress: Option<u64>,
     ) -> Result<Box<RawValue>, RequestError> {
         #[derive(Serialize)]
         struct Params<'a> {
@@ -377,7 +392,7 @@ impl Connection {
         let params = Params {
             name: tool,
             arguments: input,
-            meta: (self.era == Era::Modern).then(|| version::request_meta(&PINION)),
+            meta: self.call_meta(progress),
         };
         match &self.transport {
             Transport::Process(process) => process.request("tools/call", &params).await,
@@ -386,6 +401,20 @@ impl Connection {
                 remote.call(tool, &params, headers).await
             }
         }
+    }
+
+    /// Returns the `_meta` object of a call.
+    fn call_meta(&self, progress: Option<u64>) -> Option<Value> {
+        let mut meta = match self.era {
+            Era::Modern => version::request_meta(&PINION),
+            Era::Handshake => json!({}),
+        };
+        if let Some(token) = progress {
+            meta["progressToken"] = token.into();
+        }
+        meta.as_object()
+            .is_some_and(|meta| !meta.is_empty())
+            .then_some(meta)
     }
 
     /// Updates the published tools as long as the connection exists.

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use pinion_clip::manifest::{Command, Manifest};
 use pinion_status::{Code, Failure};
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::rpc::{Fault, code};
@@ -105,6 +106,27 @@ struct Item<'a> {
     mime: Cow<'a, str>,
 }
 
+/// Returns the result of a tool as it is, without `_meta`.
+pub(super) fn value(result: &RawValue) -> Result<Value, Failure> {
+    let malformed = || Failure::new(Code::Internal, "the server's result is malformed");
+    let value: Value = serde_json::from_str(result.get()).map_err(|_| malformed())?;
+    let Value::Object(mut members) = value else {
+        return Err(malformed());
+    };
+    let kind = members.get("resultType").and_then(Value::as_str);
+    if kind.is_some_and(|kind| kind != "complete") {
+        return Err(asks_for_input());
+    }
+    members.shift_remove("_meta");
+    members.shift_remove("resultType");
+    Ok(Value::Object(members))
+}
+
+fn asks_for_input() -> Failure {
+    let message = "the tool asks for input from a person, which pinion does not support";
+    Failure::new(Code::FailedPrecondition, message)
+}
+
 /// Returns the outputs in the result of a tool.
 ///
 /// Structured content is one output, unchanged. Without it, consecutive texts form one output, and each other item is
@@ -120,8 +142,7 @@ pub(super) fn outputs(result: &RawValue) -> Result<Vec<Bytes>, Failure> {
         .as_deref()
         .is_some_and(|kind| kind != "complete")
     {
-        let message = "the tool asks for input from a person, which pinion does not support";
-        return Err(Failure::new(Code::FailedPrecondition, message));
+        return Err(asks_for_input());
     }
     let mut texts: Vec<String> = Vec::new();
     let mut outputs: Vec<Bytes> = Vec::new();
@@ -184,7 +205,7 @@ pub(super) fn failure(fault: &Fault) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     fn read(result: &Value) -> Result<Vec<Value>, Failure> {
         let raw = RawValue::from_string(result.to_string()).unwrap();

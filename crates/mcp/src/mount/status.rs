@@ -1,6 +1,7 @@
 //! The published status and manifest of a mounted server.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use pinion_clip::logs::ClipLog;
 use pinion_clip::manifest::Manifest;
@@ -14,6 +15,9 @@ pub(super) struct MountStatus {
     pub(super) alias: String,
     pub(super) log: Arc<ClipLog>,
     pub(super) snapshot: watch::Sender<Snapshot>,
+    /// The token of the call for which the server has last reported progress; 0 before.
+    pub(super) progress: watch::Sender<u64>,
+    last_token: AtomicU64,
 }
 
 impl MountStatus {
@@ -32,7 +36,14 @@ impl MountStatus {
             alias: alias.to_owned(),
             log,
             snapshot: watch::Sender::new(snapshot),
+            progress: watch::Sender::new(0),
+            last_token: AtomicU64::new(0),
         }
+    }
+
+    /// Returns a token for the progress of one call.
+    pub(super) fn progress_token(&self) -> u64 {
+        self.last_token.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     pub(super) fn set_status(&self, state: ClipState, message: String) {
