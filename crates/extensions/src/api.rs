@@ -4,7 +4,9 @@
 //! behalf of all extensions, and it answers their requests.
 
 mod actions;
+mod boundaries;
 mod bridge;
+mod children;
 mod dialogs;
 mod exec;
 mod extensions;
@@ -16,14 +18,17 @@ mod instance;
 mod loaded;
 mod models;
 mod moments;
+mod nested_calls;
 mod options;
 mod partial_answer;
 mod payload;
+mod prompt_options;
 mod provider;
 mod replacement;
 mod sessions;
 mod theme;
 mod tool;
+mod virtual_models;
 mod work;
 
 pub use bridge::Bridge;
@@ -31,4 +36,5 @@ pub use dialogs::{Dialogs, RecordSink};
 pub use extensions::{ExtensionEntry, Extensions};
 pub use held_records::RoomCheck;
 pub use loaded::{ExtensionReport, Flag, FlagKind, LoadFailure, LoadProblem, Loaded};
-pub use options::{InputSource, Options};
+pub use options::{ApiRelease, InputSource, Mode, Options};
+pub use prompt_options::{PromptContextFile, PromptOptions, PromptSkill};

@@ -5,14 +5,17 @@
 //! reaches the machine through the native operations in `ops`, and the program through [`Services`].
 
 mod api;
+mod listing;
 mod ops;
 mod script;
 mod services;
 
 pub use api::{
-    Bridge, Dialogs, ExtensionEntry, ExtensionReport, Extensions, Flag, FlagKind, InputSource,
-    LoadFailure, LoadProblem, Loaded, Options, RecordSink, RoomCheck,
+    ApiRelease, Bridge, Dialogs, ExtensionEntry, ExtensionReport, Extensions, Flag, FlagKind,
+    InputSource, LoadFailure, LoadProblem, Loaded, Mode, Options, PromptContextFile, PromptOptions,
+    PromptSkill, RecordSink, RoomCheck,
 };
+pub use listing::{ListedOutcome, listed_json_line, listed_text};
 pub use ops::{changed_environment, environment_variable};
 pub use script::{
     Generation, Opening, Script, ScriptError, ScriptOptions, Uncaught, UncaughtKind,

@@ -19,11 +19,13 @@ mod modules;
 mod net;
 mod os;
 mod process;
+mod sqlite;
 mod syscall_error;
 mod text;
 mod timers;
 mod tools;
 mod url;
+mod wasm;
 mod zlib;
 
 pub(crate) use process::environment;
@@ -48,7 +50,7 @@ pub(crate) fn all<'js>(ctx: &Ctx<'js>, host: &Host) -> Result<Object<'js>> {
     // Every realm needs these two immediately.
     api::install(ctx, &ops, host)?;
     core::install(ctx, &ops, host)?;
-    let groups: [(&'static str, Install<'js>); 17] = [
+    let groups: [(&'static str, Install<'js>); 19] = [
         ("modules", modules::install),
         ("timers", timers::install),
         ("url", url::install),
@@ -65,6 +67,8 @@ pub(crate) fn all<'js>(ctx: &Ctx<'js>, host: &Host) -> Result<Object<'js>> {
         ("net", net::install),
         ("os", |ctx, ops, _| os::install(ctx, ops)),
         ("process", |ctx, ops, _| process::install(ctx, ops)),
+        ("sqlite", sqlite::install),
+        ("wasm", wasm::install),
         ("zlib", |ctx, ops, _| zlib::install(ctx, ops)),
     ];
     for (name, install) in groups {

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use pinion_config::Dirs;
 use pinion_llm::{Authorization, Environment, Provider};
-use pinion_message::Model;
+use pinion_message::{Model, ThinkingLevel};
 use pinion_tools::ToolSettings;
 use serde_json::{Value, json};
 
-use crate::ExtensionEntry;
+use crate::{ExtensionEntry, PromptOptions};
 
 /// A file or directory that an extension contributes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,12 +109,49 @@ pub trait Services: Send + Sync {
     /// Removes the registration of a provider.
     fn unregister_provider(&self, _name: &str) {}
 
+    /// Adds a model whose requests `answering` answers, or replaces the one with the same provider and id. The error is
+    /// a message for the extension.
+    fn register_virtual_model(
+        &self,
+        model: Model,
+        _answering: Arc<dyn Provider>,
+    ) -> Result<(), String> {
+        Err(format!(
+            "Virtual model {}/{}: models cannot be registered here.",
+            model.provider, model.id
+        ))
+    }
+
+    /// Removes a model that [`Services::register_virtual_model`] added.
+    fn unregister_virtual_model(&self, _provider: &str, _id: &str) {}
+
+    /// Returns the models to which the session is limited, each with its thinking level; empty if there is no limit.
+    fn scoped_models(&self) -> Vec<(Arc<Model>, Option<ThinkingLevel>)> {
+        Vec::new()
+    }
+
+    /// Reports whether the user trusts the project of the session.
+    fn is_project_trusted(&self) -> bool {
+        false
+    }
+
+    /// Returns the settings in effect.
+    fn settings(&self) -> Value {
+        json!({})
+    }
+
     /// Replaces the skills and prompt templates that extensions contributed earlier.
     fn add_resources(&self, _skills: Vec<Contribution>, _prompts: Vec<Contribution>) {}
 
     /// Returns the parts of the system prompt: `{cwd, skills, contextFiles, customPrompt, …}`.
     fn prompt_options(&self) -> Value {
         json!({})
+    }
+
+    /// Composes the system prompt from the parts that extensions changed, except their sections. `None` if the program
+    /// has no such parts.
+    fn compose_prompt(&self, _parts: &PromptOptions) -> Option<String> {
+        None
     }
 
     /// Returns the prompt templates and skills that can be called with `/`, as `get_commands` lists them.

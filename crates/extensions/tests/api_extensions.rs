@@ -9,6 +9,8 @@
 
 #[path = "api/actions.rs"]
 mod actions;
+#[path = "api/children.rs"]
+mod children;
 #[path = "api/delivery.rs"]
 mod delivery;
 #[path = "api/dialogs.rs"]
@@ -23,6 +25,12 @@ mod loading;
 mod memory;
 #[path = "api/model.rs"]
 mod model;
+#[path = "api/modern.rs"]
+mod modern;
+#[path = "api/modern_runs.rs"]
+mod modern_runs;
+#[path = "api/nested.rs"]
+mod nested;
 #[path = "api/replacing.rs"]
 mod replacing;
 #[path = "api/room.rs"]

@@ -170,3 +170,58 @@ async fn no_child_outlives_the_engine() {
     }
     assert_ne!(command(), b"sleep\x00600\x00");
 }
+
+#[tokio::test]
+async fn a_child_gets_further_pipes_that_work_in_both_directions() {
+    let bench = Bench::new().await;
+    let seen = bench
+        .eval(
+            r#"const { spawn } = await import("node:child_process");
+            const script = "read line <&3; echo \"got $line\" >&4; echo back >&3; cat <&3 >/dev/null; echo out; [ -e /dev/fd/5 ] && echo leak";
+            const child = spawn("bash", ["-c", script], { stdio: ["ignore", "pipe", "pipe", "pipe", "pipe"] });
+            const text = (stream) => new Promise((resolve) => { let all = ""; stream.setEncoding("utf8"); stream.on("data", (t) => { all += t; }); stream.on("end", () => resolve(all)); });
+            child.stdio[3].write("hello\n");
+            child.stdio[3].end();
+            const done = new Promise((resolve) => child.on("exit", resolve));
+            const ignored = spawn("bash", ["-c", "echo x >&3 && echo y >&4"], { stdio: ["ignore", "ignore", "ignore", "ignore", "pipe"] });
+            return [await Promise.all([text(child.stdout), text(child.stdio[3]), text(child.stdio[4])]), await done, child.stdio.length, ignored.stdio[3], (await text(ignored.stdio[4])).length];"#,
+        )
+        .await
+        .unwrap();
+    assert_eq!(
+        seen,
+        json!([["out\n", "back\n", "got hello\n"], 1, 5, null, 0])
+    );
+}
+
+#[tokio::test]
+async fn a_script_that_is_started_with_the_running_program_gets_a_runtime_for_scripts() {
+    use std::os::unix::fs::PermissionsExt;
+    let bench = Bench::new().await;
+    let node = bench.write("bin/node", "#!/bin/sh\necho \"node $*\"\n");
+    std::fs::set_permissions(&node, std::fs::Permissions::from_mode(0o755)).unwrap();
+    bench.write("worker.mjs", "");
+    let seen = bench
+        .eval(
+            r#"const { spawnSync, execFile } = await import("node:child_process");
+            const here = new URL(".", import.meta.url).pathname;
+            const options = { cwd: here, env: { PATH: `${here}bin:/usr/bin:/bin` }, encoding: "utf8" };
+            const words = (...args) => spawnSync(process.execPath, args, options).stdout.trim().replaceAll(here, "");
+            const missing = spawnSync(process.execPath, [`${here}worker.mjs`], { ...options, env: { PATH: "/nowhere" } });
+            return [
+              words("--no-warnings", "--import", "tsx", `${here}worker.mjs`, "a"), words("worker.mjs", "-p"), missing.error?.code,
+              await new Promise((resolve) => execFile(process.execPath, ["worker.mjs"], options, (e, out) => resolve(out.trim()))),
+            ];"#,
+        )
+        .await
+        .unwrap();
+    assert_eq!(
+        seen,
+        json!([
+            "node --no-warnings --import tsx worker.mjs a",
+            "node worker.mjs -p",
+            "ENOENT",
+            "node worker.mjs",
+        ])
+    );
+}

@@ -194,17 +194,96 @@ async fn an_unimplemented_name_throws_its_name_when_used() {
     let bench = Bench::new().await;
     bench.write(
         "a.ts",
-        "import { createAgentSession, AgentSession, RpcClient } from '@mariozechner/pi-coding-agent';
+        "import { createAgentSessionRuntime, AgentSessionRuntime, RpcClient } from '@mariozechner/pi-coding-agent';
          class Mine extends RpcClient {}
          const said = (work: () => unknown) => { try { return work() } catch (error) { return (error as Error).message } };
-         export default () => [said(() => createAgentSession()), said(() => new AgentSession()), said(() => new Mine())];",
+         export default () => [said(() => createAgentSessionRuntime()), said(() => new AgentSessionRuntime()), said(() => new Mine())];",
     );
     assert_eq!(
         bench.run("a.ts").await.unwrap(),
         json!([
-            "createAgentSession of pi-coding-agent is not available in this host",
-            "AgentSession of pi-coding-agent is not available in this host",
+            "createAgentSessionRuntime of pi-coding-agent is not available in this host",
+            "AgentSessionRuntime of pi-coding-agent is not available in this host",
             "RpcClient of pi-coding-agent is not available in this host",
         ])
+    );
+}
+
+#[tokio::test]
+async fn modules_of_later_releases_exist_and_their_names_mean_something() {
+    let bench = Bench::new().await;
+    bench.write(
+        "a.ts",
+        r#"import { anthropicMessagesApi, openAICompletionsApi, createProvider, createModels, envApiKeyAuth, getCurrentTools, normalizeContext, fauxProvider, fauxAssistantMessage, PI_AI_VERSION } from "@earendil-works/pi-ai/compat";
+        import { builtinModels, openaiProvider, getBuiltinModel } from "@earendil-works/pi-ai/providers/all";
+        import { anthropicProvider } from "@earendil-works/pi-ai/providers/anthropic";
+        import { stream, convertMessages } from "@earendil-works/pi-ai/api/openai-completions";
+        import { sanitizeSurrogates } from "@earendil-works/pi-ai/utils/sanitize-unicode";
+        import { ModelRuntime, generateUnifiedPatch, parseArgs } from "@earendil-works/pi-coding-agent";
+        import { VStack, stripTerminalSequences } from "@earendil-works/pi-tui";
+        import { uuidv7 } from "@earendil-works/pi-agent-core";
+        const said = (work: () => unknown) => { try { return work(); } catch (error) { return (error as Error).message; } };
+        export default async () => {
+          const faux = fauxProvider({ provider: "f" });
+          faux.setResponses([fauxAssistantMessage("from the collection")]);
+          const models = createModels();
+          models.setProvider(faux.provider);
+          const answer = await models.completeSimple(models.getModels()[0], { systemPrompt: "s", messages: [] });
+          const own = createProvider({ id: "own", auth: { apiKey: envApiKeyAuth("Own", ["OWN_KEY"]) }, models: [{ id: "m", provider: "own", api: "x" }], api: { x: { stream, streamSimple: stream } } });
+          models.setProvider(own);
+          const auth = [await models.checkAuth("own"), (await models.getAuth("own", { env: { OWN_KEY: "k" } }))?.auth.apiKey];
+          const context = normalizeContext({ systemPrompt: "p", tools: [{ name: "t" }], messages: [] });
+          return [
+            answer.content[0].text, auth, [typeof anthropicMessagesApi().stream, typeof openAICompletionsApi().streamSimple], getCurrentTools(context.messages).map(({ name }) => name),
+            [openaiProvider().name, anthropicProvider().id, builtinModels().getProviders().length, typeof getBuiltinModel], said(() => convertMessages()), sanitizeSurrogates("a\ud800b"),
+            typeof (await ModelRuntime.create()).getModels, generateUnifiedPatch("f", "a\nb\nc\n", "a\nx\nc\n").split("\n"), said(() => parseArgs([])),
+            new VStack([{ render: () => ["1"] }, { render: () => ["2"] }]).render(5), stripTerminalSequences("\u001b[1mb\u001b]8;;u\u0007c"), uuidv7().length, typeof PI_AI_VERSION,
+          ];
+        };"#,
+    );
+    assert_eq!(
+        bench.run("a.ts").await.unwrap(),
+        json!([
+            "from the collection",
+            [null, "k"],
+            ["function", "function"],
+            ["t"],
+            ["OpenAI", "anthropic", 0, "function"],
+            "'convertMessages' of '@mariozechner/pi-ai/api' is not available to extensions here",
+            "ab",
+            "function",
+            [
+                "--- f",
+                "+++ f",
+                "@@ -1,3 +1,3 @@",
+                " a",
+                "-b",
+                "+x",
+                " c",
+                ""
+            ],
+            "'parseArgs' of '@mariozechner/pi-coding-agent' is not available to extensions here",
+            ["1", "2"],
+            "bc",
+            36,
+            "string",
+        ])
+    );
+}
+
+#[tokio::test]
+async fn require_gives_all_names_of_a_package() {
+    let bench = Bench::new().await;
+    bench.write(
+        "a.cjs",
+        r#"const { Type } = require("typebox");
+        const old = require("@sinclair/typebox");
+        const fs = require("node:fs");
+        module.exports = () => [Type.String().type, typeof old.Type.Object, typeof require("@mariozechner/pi-tui").Text, typeof fs.readFileSync];"#,
+    );
+    bench.write("b.ts", "import run from './a.cjs'; export default run;");
+    assert_eq!(
+        bench.run("b.ts").await.unwrap(),
+        json!(["string", "function", "function", "function"])
     );
 }

@@ -1,8 +1,9 @@
 // The context of command handlers: everything a context has, and the functions that change the session.
 
-import { home, later, requireFresh } from "pinion:api/bridge";
+import { home, later, now, requireFresh } from "pinion:api/bridge";
 import { makeContext, newScope } from "pinion:api/context";
 import { pausing } from "pinion:api/patience";
+import { withLater } from "pinion:api/program";
 import { writableSession } from "pinion:api/session_view";
 import { lazy } from "pinion:runtime/lazy";
 
@@ -22,7 +23,7 @@ export function makeCommandContext(scope) {
     if (!cancelled && withSession) await withSession(replacedContext(scope, generation));
     return { cancelled };
   };
-  return Object.assign(Object.defineProperties({}, Object.getOwnPropertyDescriptors(ctx)), {
+  Object.assign(ctx, {
     waitForIdle: async () => {
       await lazy("api/saying").allBegun();
       await act("waitForIdle");
@@ -46,6 +47,12 @@ export function makeCommandContext(scope) {
     },
     switchSession: (path, options = {}) => replace(act("switchSession", { path }), options.withSession),
     reload: () => act("reload").then(() => undefined),
+  });
+  return withLater(ctx, {
+    getSystemPromptOptions: () => {
+      requireFresh(seat);
+      return lazy("api/prompt_options").fullPromptOptions(now(seat, "promptOptions"));
+    },
   });
 }
 
@@ -72,8 +79,9 @@ function replacedContext(scope, generation) {
     requireFresh(seat);
     await pausing(scope.extension, () => later(seat, method, ...values));
   };
-  ctx.sendMessage = (message, options) => say("sendMessage", message, options ?? {});
-  ctx.sendUserMessage = (content, options) => say("sendUserMessage", content, options ?? {});
+  ctx.sendMessage = (message, options) => say("sendMessage", lazy("api/saying").fullMessage(message), options ?? {});
+  ctx.sendUserMessage = (content, options = {}) =>
+    say("sendUserMessage", content, { ...options, expand: options?.expandPromptTemplates === true });
   return ctx;
 }
 

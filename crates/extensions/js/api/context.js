@@ -5,15 +5,9 @@
 
 import { home, later, now, requireFresh } from "pinion:api/bridge";
 import { describe } from "pinion:api/errors";
+import { program, withLater } from "pinion:api/program";
 import { isTellingOfRun, runSignal } from "pinion:api/runs";
 import { lazy } from "pinion:runtime/lazy";
-
-const settings = { hasUi: false };
-
-/** Sets whether a client can answer dialogs. */
-export function setHasUi(hasUi) {
-  settings.hasUi = hasUi;
-}
 
 /** Creates the scope of a caller. */
 export function newScope(extension, work, seat = home) {
@@ -23,6 +17,9 @@ export function newScope(extension, work, seat = home) {
 /** Returns `undefined` for `null`, where a member may be missing. */
 const present = (found) => found ?? undefined;
 
+// While handlers prepare a run, pi 1.x counts as busy.
+const isStarting = (scope) => program.modern && scope.prompt !== undefined;
+
 /** Creates the context of a handler or tool. */
 export function makeContext(scope) {
   const { seat } = scope;
@@ -31,15 +28,15 @@ export function makeContext(scope) {
     check();
     return now(seat, method, ...values);
   };
-  return {
+  const ctx = {
     get ui() {
       check();
-      scope.ui ??= settings.hasUi ? lazy("api/ui").clientUi(scope) : lazy("api/ui").silentUi();
+      scope.ui ??= program.hasUi ? lazy("api/ui").clientUi(scope) : lazy("api/ui").silentUi();
       return scope.ui;
     },
     get hasUI() {
       check();
-      return settings.hasUi;
+      return program.hasUi;
     },
     get cwd() {
       return look("session", "cwd");
@@ -55,7 +52,7 @@ export function makeContext(scope) {
     get model() {
       return lazy("api/models").fullModel(present(look("currentModel")));
     },
-    isIdle: () => look("isIdle") && !isTellingOfRun() && !lazy("api/saying").isBeginning(),
+    isIdle: () => look("isIdle") && !isStarting(scope) && !isTellingOfRun() && !lazy("api/saying").isBeginning(),
     get signal() {
       check();
       return runSignal(seat);
@@ -74,6 +71,19 @@ export function makeContext(scope) {
       return scope.prompt ?? now(seat, "systemPrompt");
     },
   };
+  return withLater(ctx, {
+    get mode() {
+      check();
+      return program.mode;
+    },
+    get scopedModels() {
+      return lazy("api/models").scopedModels(look("scopedModels"));
+    },
+    get thinkingLevel() {
+      return look("thinkingLevel");
+    },
+    isProjectTrusted: () => look("isProjectTrusted"),
+  });
 }
 
 function compact(seat, options) {

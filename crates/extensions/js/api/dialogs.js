@@ -2,8 +2,33 @@
 
 import { home, now } from "pinion:api/bridge";
 import { pause } from "pinion:api/patience";
+import { hasHandlers } from "pinion:api/registry";
+import { lazy } from "pinion:runtime/lazy";
 
 const open = new Map();
+
+// The first of the questions that are open, with which waiting for the user began.
+let waiting;
+
+/** Reports that waiting for the user begins or ends. The question does not wait for the handlers. */
+function announce(name, { method, title }) {
+  if (!hasHandlers(name)) return;
+  const event = { type: name, reason: "ui_prompt", kind: method, title };
+  lazy("api/handlers").each("ui_prompt", name, () => event);
+}
+
+function startWaiting(request) {
+  if (waiting) return;
+  waiting = request;
+  announce("ui_prompt_start", request);
+}
+
+function stopWaiting() {
+  if (open.size > 0 || !waiting) return;
+  const request = waiting;
+  waiting = undefined;
+  announce("ui_prompt_end", request);
+}
 
 /**
  * Asks the user a question and waits for the answer.
@@ -24,10 +49,12 @@ export function ask(scope, request, options, accept, fallback) {
       signal?.removeEventListener("abort", giveUp);
       finish();
       now(home, "asked", id);
+      stopWaiting();
       resolve(value);
     };
     const giveUp = () => settle(fallback);
     open.set(id, { scope, giveUp, answer: (response) => settle(accept(response)) });
+    startWaiting(request);
     if (options?.timeout) timer = setTimeout(giveUp, options.timeout);
     signal?.addEventListener("abort", giveUp, { once: true });
   });

@@ -4,6 +4,8 @@
 
 import { describe } from "pinion:api/errors";
 import { each } from "pinion:api/handlers";
+import { whole, withLater } from "pinion:api/program";
+import { hasHandlers } from "pinion:api/registry";
 import { lazy } from "pinion:runtime/lazy";
 
 /** Returns a tool's output with every member that handlers may read. */
@@ -45,7 +47,7 @@ function fullEvent(event) {
 
 /** Reports an event that handlers cannot change. */
 export async function observe(work, event) {
-  fullEvent(event);
+  fullEvent(whole(event));
   await each(work, event.type, () => event);
 }
 
@@ -75,7 +77,11 @@ export async function input(work, given) {
   await each(
     work,
     "input",
-    () => ({ type: "input", text: current.text, images: current.images, source: given.source }),
+    () =>
+      withLater(
+        { type: "input", text: current.text, images: current.images, source: given.source },
+        { streamingBehavior: given.streamingBehavior ?? undefined },
+      ),
     (result) => {
       if (result?.action === "handled") return (handled = true);
       if (result?.action === "transform") {
@@ -129,48 +135,14 @@ async function runElsewhere(operations, { command, cwd }) {
   }
 }
 
-/** Reports a prompt that is about to start a run. */
-export async function beforeRun(work, given) {
-  const options = fullPromptOptions(given.systemPromptOptions);
-  const messages = [];
-  let { systemPrompt } = given;
-  const makeEvent = () => ({
-    type: "before_agent_start",
-    prompt: given.prompt,
-    images: given.images ?? undefined,
-    systemPrompt,
-    systemPromptOptions: options,
-  });
-  const take = (result) => {
-    if (result?.message) messages.push(result.message);
-    if (result?.systemPrompt !== undefined) systemPrompt = result.systemPrompt;
-  };
-  await each(work, "before_agent_start", makeEvent, take, () => systemPrompt);
-  const changed = systemPrompt === given.systemPrompt ? undefined : systemPrompt;
-  return { messages, systemPrompt: changed };
-}
-
-const PROMPT_OPTIONS = [
-  "cwd",
-  "skills",
-  "contextFiles",
-  "customPrompt",
-  "appendSystemPrompt",
-  "selectedTools",
-  "toolSnippets",
-  "promptGuidelines",
-];
-
-function fullPromptOptions(options) {
-  const full = { ...options };
-  for (const name of PROMPT_OPTIONS) full[name] ??= undefined;
-  return full;
-}
-
-/** Reports a request that is about to be built for the model. */
-export async function context(work, given) {
-  const before = JSON.stringify(given);
-  let messages = given;
+/**
+ * Reports a request that is about to be built for the model. Handlers of `context` see the conversation, those of
+ * `context_with_system` also the system prompt in front of it.
+ */
+export async function context(work, { messages: given, systemPrompt }) {
+  const conversation = given.filter((message) => message.role !== "system");
+  const before = JSON.stringify(conversation);
+  let messages = conversation;
   messages.forEach(fullMessage);
   await each(
     work,
@@ -180,7 +152,50 @@ export async function context(work, given) {
       if (result?.messages) messages = result.messages;
     },
   );
-  return JSON.stringify(messages) === before ? undefined : messages;
+  const prompt = await contextWithSystem(work, messages, systemPrompt);
+  if (prompt) ({ messages } = prompt);
+  return {
+    messages: JSON.stringify(messages) === before ? undefined : messages,
+    systemPrompt: prompt?.systemPrompt === systemPrompt ? undefined : prompt?.systemPrompt,
+  };
+}
+
+async function contextWithSystem(work, conversation, systemPrompt) {
+  const name = "context_with_system";
+  if (!hasHandlers(name)) return undefined;
+  let messages = [{ role: "system", content: systemPrompt, sections: {}, timestamp: Date.now() }, ...conversation];
+  await each(
+    work,
+    name,
+    () => ({ type: name, messages }),
+    (result) => {
+      if (!result?.messages) return;
+      if (result.messages[0]?.role !== "system") {
+        throw new Error("context_with_system handlers must keep a system message at the beginning");
+      }
+      messages = result.messages;
+    },
+  );
+  const prompts = messages.filter((message) => message.role === "system").map(promptOf);
+  return {
+    messages: messages.filter((message) => message.role !== "system"),
+    systemPrompt: prompts.filter((text) => text !== "").join("\n\n"),
+  };
+}
+
+function promptOf({ content, sections }) {
+  const text = typeof content === "string" ? content : (content ?? []).map((block) => block.text ?? "").join("\n");
+  const parts = Object.entries(sections ?? {})
+    .filter(([, section]) => typeof section === "string")
+    .map(([name, section]) => (name === "preamble" ? section : `<${name}>\n${section}\n</${name}>`));
+  return [text, ...parts].filter((part) => part !== "").join("\n\n");
+}
+
+/** Reports the headers of a request; handlers change them in place, and `null` removes a header. */
+export async function headers(work, given) {
+  await each(work, "before_provider_headers", () => ({ type: "before_provider_headers", headers: given }));
+  const texts = Object.entries(given).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(texts.map(([name, value]) => [name, value === null ? null : String(value)]));
 }
 
 /** Reports a request that is about to be sent. */
@@ -199,13 +214,13 @@ export async function payload(work, given) {
 
 /** Reports a tool call that is about to run; handlers may change its arguments in place, or block it. */
 export async function toolCall(work, given) {
-  const event = { type: "tool_call", ...given };
+  const event = whole({ type: "tool_call", ...given });
   // Only changes in place count: another object is not the tool's arguments.
   const { input: called } = given;
   let verdict = {};
   const take = (result) => {
     if (!result?.block) return false;
-    verdict = { block: true, reason: result.reason };
+    verdict = { block: true, reason: result.reason, terminate: result.terminate === true };
     return true;
   };
   take.failed = (error) => {
@@ -218,7 +233,7 @@ export async function toolCall(work, given) {
 
 /** Reports the result of a tool; handlers may change it. */
 export async function toolResult(work, given) {
-  const event = fullOutput({ type: "tool_result", ...given });
+  const event = withLater(fullOutput(whole({ type: "tool_result", ...given })), { usage: given.usage });
   let changed = false;
   await each(
     work,
@@ -226,7 +241,9 @@ export async function toolResult(work, given) {
     () => event,
     (result) => {
       if (!result) return;
-      for (const name of ["content", "details", "isError"]) {
+      // Structured content may not match other content.
+      if (result.content !== undefined) delete event.structuredContent;
+      for (const name of ["content", "details", "isError", "structuredContent"]) {
         if (result[name] === undefined) continue;
         event[name] = result[name];
         changed = true;
@@ -234,14 +251,15 @@ export async function toolResult(work, given) {
     },
   );
   if (!changed) return undefined;
-  return { content: event.content, details: event.details, isError: event.isError };
+  const { content, details, isError, structuredContent } = event;
+  return { content, details, isError, structuredContent };
 }
 
 const controllers = new Map();
 
 /** Asks whether an operation may continue. The last answer counts, and the first refusal ends the round. */
 export async function before(work, event, signalled) {
-  fullQuestion(event);
+  fullQuestion(whole(event));
   if (signalled) {
     const controller = new AbortController();
     controllers.set(work, controller);

@@ -48,7 +48,7 @@ export async function each(work, name, makeEvent, take, prompt) {
     const scope = newScope(extension, work);
     const ctx = makeContext(scope);
     const stop = await during(work, scope, async () => {
-      for (const handler of [...handlers]) {
+      for (const { handler } of [...handlers]) {
         scope.prompt = prompt?.();
         try {
           let result = callHandler(name, handler, makeEvent(), ctx);

@@ -3,11 +3,13 @@
 import { ops } from "pinion:ops";
 import { bind, home, now } from "pinion:api/bridge";
 import { openBus } from "pinion:api/bus";
-import { setHasUi } from "pinion:api/context";
 import { describe } from "pinion:api/errors";
 import { setFlagValues } from "pinion:api/flags";
+import { noteUnconnected } from "pinion:api/mcp_servers";
+import { printNotices } from "pinion:api/notices";
 import { setPatience, within } from "pinion:api/patience";
 import { makePi } from "pinion:api/pi";
+import { describeProgram } from "pinion:api/program";
 import { flushProviders } from "pinion:api/providers";
 import { commandList, extensionCard, extensions, newExtension } from "pinion:api/registry";
 
@@ -18,7 +20,7 @@ const LOAD_LIMIT = 20_000;
 export async function load(options) {
   home.generation = options.generation;
   openBus(options.keepBus);
-  setHasUi(options.hasUi);
+  describeProgram(options);
   setPatience(options.patience);
   const problems = [];
   for (const { path, sourceInfo, missing } of options.entries) {
@@ -92,6 +94,8 @@ function summary() {
 export function start({ flags }) {
   setFlagValues(flags);
   const problems = flushProviders();
+  noteUnconnected();
+  printNotices();
   bind();
   // Registrations made after the summary of loading are reported too.
   for (const extension of extensions) {

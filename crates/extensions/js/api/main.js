@@ -2,19 +2,22 @@
 
 import { abandon, answer as answerDialog } from "pinion:api/dialogs";
 import { newScope } from "pinion:api/context";
+import { boundary } from "pinion:api/boundaries";
 import * as events from "pinion:api/events";
 import { abandonScopes, during, report, settled } from "pinion:api/handlers";
 import { load, start } from "pinion:api/loader";
+import { beforeRun } from "pinion:api/prompt_options";
 import * as providers from "pinion:api/providers";
 import { namedCommands } from "pinion:api/registry";
 import { abortRun } from "pinion:api/runs";
 import * as tools from "pinion:api/tools";
+import { route, stopRoute } from "pinion:api/virtual_models";
 import { lazy } from "pinion:runtime/lazy";
 
-export { load, start };
-export const { observe, messageEnd, input, userBash, beforeRun, context, payload } = events;
+export { beforeRun, boundary, load, route, start };
+export const { observe, messageEnd, input, userBash, context, headers, payload } = events;
 export const { toolCall, toolResult, before, discover } = events;
-export const { runTool, prepareArguments } = tools;
+export const { nestedUpdate, runTool, prepareArguments } = tools;
 
 /** Runs a command with the text after its name as its argument. */
 export async function command(work, name, words) {
@@ -39,6 +42,7 @@ export function answer(id, response) {
 export function stop(work) {
   tools.stopTool(work);
   events.stopQuestion(work);
+  stopRoute(work);
   abandon(work);
 }
 

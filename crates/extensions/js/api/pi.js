@@ -3,8 +3,12 @@
 import { home, isBound, later, now, requireBound, requireFresh } from "pinion:api/bridge";
 import { events } from "pinion:api/bus";
 import { getFlag, registerFlag } from "pinion:api/flags";
-import { registerProvider, unregisterProvider } from "pinion:api/providers";
-import { addHandler, commandList, toolCard } from "pinion:api/registry";
+import { mcpServers, registerMcpServer, unregisterMcpServer } from "pinion:api/mcp_servers";
+import { note, noteRenderer } from "pinion:api/notices";
+import { whole, withLater } from "pinion:api/program";
+import { asConfig, registerProvider, unregisterProvider } from "pinion:api/providers";
+import { addHandler, commandList, findTool, toolCard } from "pinion:api/registry";
+import { checkVirtualModel, registerVirtualModel, unregisterVirtualModel } from "pinion:api/virtual_models";
 import { lazy } from "pinion:runtime/lazy";
 
 /** Creates the `pi` of one extension. */
@@ -39,7 +43,7 @@ export function makePi(extension) {
     setLabel: act((id, label) => void now(home, "append", "label", id, label)),
     exec: fresh((command, words, options) => lazy("api/exec").exec(home, command, words, options)),
     getActiveTools: act(() => now(home, "activeTools")),
-    getAllTools: act(() => now(home, "allTools")),
+    getAllTools: act(() => now(home, "allTools").map(withHints)),
     setActiveTools: act((names) => now(home, "setActiveTools", names)),
     getCommands: act(() => now(home, "commands")),
     setModel: fresh(async (model) => {
@@ -48,7 +52,8 @@ export function makePi(extension) {
     }),
     getThinkingLevel: act(() => now(home, "thinkingLevel")),
     setThinkingLevel: act((level) => now(home, "append", "level", level)),
-    registerProvider: fresh((name, config) => {
+    registerProvider: fresh((given, settings) => {
+      const { name, config } = asConfig(given, settings);
       if (isBound()) {
         registerProvider(name, config);
       } else {
@@ -61,21 +66,48 @@ export function makePi(extension) {
     }),
     events: bus,
   };
-  const unlisted = {
-    registerEntryRenderer: fresh((type, renderer) => void extension.entryRenderers.set(type, renderer)),
-  };
-  for (const [name, value] of Object.entries(unlisted)) {
-    Object.defineProperty(pi, name, { value, enumerable: false });
-  }
-  return new Proxy(pi, { get: (known, name) => (name in known ? known[name] : unknown(name)) });
+  withLater(pi, {
+    getSettings: act(() => now(home, "settings")),
+    registerEntryRenderer: fresh((type, renderer) => {
+      extension.entryRenderers.set(type, renderer);
+      noteRenderer(extension, "registerEntryRenderer");
+    }),
+    registerToolRenderer: fresh(() => noteRenderer(extension, "registerToolRenderer")),
+    registerMarkdownTransformer: fresh(() => noteRenderer(extension, "registerMarkdownTransformer")),
+    registerMcpServer: fresh((name, config) => registerMcpServer(extension, name, config)),
+    unregisterMcpServer: fresh((name) => unregisterMcpServer(extension, name)),
+    getMcpServers: fresh(mcpServers),
+    registerVirtualModel: fresh((model) => {
+      checkVirtualModel(model);
+      if (isBound()) {
+        registerVirtualModel(extension, model);
+      } else {
+        extension.virtualModels.push(model);
+      }
+    }),
+    unregisterVirtualModel: fresh((provider, id) => {
+      const other = (model) => model.provider !== provider || model.id !== id;
+      extension.virtualModels = extension.virtualModels.filter(other);
+      if (isBound()) unregisterVirtualModel(provider, id);
+    }),
+  });
+  return new Proxy(pi, { get: (known, name) => (name in known ? known[name] : unknown(extension, name)) });
+}
+
+// Adds what only the definition of an extension's tool says.
+function withHints(summary) {
+  const { annotations, reachesTools } = findTool(summary.name)?.tool ?? {};
+  const hints = Object.entries({ annotations, reachesTools }).filter(([, hint]) => hint !== undefined);
+  return withLater(whole(summary), Object.fromEntries(hints));
 }
 
 // Later releases let extensions register more. Such registrations have no effect here, and must not prevent an
 // extension from loading.
 const REGISTERS = /^(un)?register[A-Z]/;
 
-function unknown(name) {
-  return typeof name === "string" && REGISTERS.test(name) ? () => undefined : undefined;
+function unknown(extension, name) {
+  if (typeof name !== "string" || !REGISTERS.test(name)) return undefined;
+  return () => note(extension, name, "pinion does not know it");
 }
 
 function registerTool(extension, tool) {

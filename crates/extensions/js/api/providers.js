@@ -2,11 +2,40 @@
 
 import { home, later, now, requireFresh } from "pinion:api/bridge";
 import { describe } from "pinion:api/errors";
-import { observe, payload } from "pinion:api/events";
-import { extensions } from "pinion:api/registry";
+import { headers, observe, payload } from "pinion:api/events";
+import { extensions, hasHandlers } from "pinion:api/registry";
+import { lazy } from "pinion:runtime/lazy";
 
 const streams = new Map();
-const names = new Map();
+const configs = new Map();
+
+/**
+ * Returns the name and the configuration of a provider. Besides these two, extensions may give a whole provider: an
+ * object with an id, models, and functions that answer requests and find the key.
+ */
+export function asConfig(given, settings) {
+  if (given === null || typeof given !== "object") return { name: given, config: settings ?? {} };
+  const models = given.getModels?.() ?? given.models ?? [];
+  const answer = given.streamSimple ?? given.stream;
+  const resolve = given.auth?.apiKey?.resolve;
+  return {
+    name: given.id,
+    config: {
+      name: given.name,
+      baseUrl: given.baseUrl ?? models.find((model) => model.baseUrl)?.baseUrl ?? "http://localhost",
+      // The provider finds the key itself, when a request is made.
+      apiKey: "-",
+      api: models[0]?.api ?? "custom",
+      models,
+      streamSimple: async (model, context, options) => {
+        const credential = options.apiKey === "-" ? undefined : { type: "api_key", key: options.apiKey };
+        const found = await resolve?.call(given.auth.apiKey, { credential, signal: options.signal });
+        const headers = { ...options.headers, ...found?.auth?.headers };
+        return answer.call(given, model, context, { ...options, apiKey: found?.auth?.apiKey ?? options.apiKey, headers });
+      },
+    },
+  };
+}
 
 /** Throws if a registration is invalid. */
 function check(name, config) {
@@ -36,16 +65,22 @@ export function registerProvider(name, config) {
   const card = { ...plain, oauth: oauth ? { name: oauth.name } : undefined };
   now(home, "registerProvider", name, card, streaming);
   if (streaming) streams.set(name, streamSimple);
-  names.set(name, config.name ?? oauth?.name);
+  configs.set(name, config);
 }
 
-/** Returns the name of a provider. */
-export const registeredName = (name) => names.get(name);
+/** Returns the configuration with which a provider was registered. */
+export const registeredConfig = (name) => configs.get(name);
+
+/** Returns the names of the registered providers. */
+export const registeredNames = () => [...configs.keys()];
+
+/** Returns the display name of a registered provider. */
+export const registeredName = (name) => configs.get(name)?.name ?? configs.get(name)?.oauth?.name;
 
 /** Removes a provider. */
 export function unregisterProvider(name) {
   streams.delete(name);
-  names.delete(name);
+  configs.delete(name);
   now(home, "unregisterProvider", name);
 }
 
@@ -53,9 +88,13 @@ export function unregisterProvider(name) {
 export function flushProviders() {
   const problems = [];
   for (const extension of extensions) {
-    for (const { name, config } of extension.providers) {
+    const registrations = [
+      ...extension.providers.map(({ name, config }) => () => registerProvider(name, config)),
+      ...extension.virtualModels.map((model) => () => lazy("api/virtual_models").registerVirtualModel(extension, model)),
+    ];
+    for (const register of registrations) {
       try {
-        registerProvider(name, config);
+        register();
       } catch (error) {
         problems.push({ path: extension.path, error: describe(error) });
       }
@@ -87,9 +126,12 @@ export async function stream(request, name, model, context, options) {
     const work = `stream:${request}`;
     const watching = {
       onPayload: (body) => payload(work, body),
+      onProviderStreamEvent: (data, { provider, api, id } = model) =>
+        observe(work, { type: "provider_stream_event", provider, api, model: id, data }),
       onResponse: ({ status, headers }) => observe(work, { type: "after_provider_response", status, headers }),
     };
-    const events = await answer(model, context, { ...options, ...watching, signal });
+    const own = hasHandlers("before_provider_headers") ? await headers(work, { ...options.headers }) : options.headers;
+    const events = await answer(model, context, { ...options, ...watching, headers: own, signal });
     let open = true;
     for await (const event of events) {
       open = await passOn(request, event);

@@ -1,6 +1,8 @@
 // The registrations of this instance's extensions.
 
 import { home, isBound, now } from "pinion:api/bridge";
+import { note, noteEvent } from "pinion:api/notices";
+import { program } from "pinion:api/program";
 
 /** Every extension that was loaded, in load order. */
 export const extensions = [];
@@ -18,20 +20,26 @@ export function newExtension(path, sourceInfo) {
     messageRenderers: new Map(),
     entryRenderers: new Map(),
     providers: [],
+    virtualModels: [],
     pauses: 0,
     pausedUntil: 0,
   };
 }
 
-/** Appends a handler. */
+/** Appends a handler and returns a function that removes this registration of it. */
 export function addHandler(extension, event, handler) {
-  const handlers = extension.handlers.get(event);
-  if (handlers) {
-    handlers.push(handler);
-  } else {
-    extension.handlers.set(event, [handler]);
-  }
+  const handlers = extension.handlers.get(event) ?? [];
+  extension.handlers.set(event, handlers);
+  // The same function may be registered several times, so each registration is an object of its own.
+  const registration = { handler };
+  handlers.push(registration);
+  noteEvent(extension, event);
   if (isBound()) now(home, "listens", event);
+  return () => {
+    const at = handlers.indexOf(registration);
+    if (at >= 0) handlers.splice(at, 1);
+    if (handlers.length === 0 && extension.handlers.get(event) === handlers) extension.handlers.delete(event);
+  };
 }
 
 /** Reports whether a handler of `event` exists. */
@@ -82,14 +90,30 @@ export function commandList() {
     name: called,
     ...(command.description === undefined ? {} : { description: String(command.description) }),
     source: "extension",
-    path: extension.path,
+    ...(program.modern ? {} : { path: extension.path }),
     sourceInfo: extension.sourceInfo,
   }));
 }
 
+const EXPOSURES = ["direct", "model-only", "codemode", "deferred", "hidden"];
+// Members of definitions that have no effect here.
+const UNUSED = ["constrainedSampling", "prepareLoadout"];
+
 /** Describes a tool for the program. */
 export function toolCard(extension, tool) {
+  for (const member of UNUSED) {
+    if (tool[member]) note(extension, `${member} of tools`, "pinion does not use it");
+  }
+  const { name, aliases, description, instructions } = tool.namespace ?? {};
   return {
+    exposure: EXPOSURES.find((known) => known === tool.exposure) ?? "direct",
+    namespace: name === undefined ? undefined : {
+      name: String(name),
+      alias: String(aliases?.[0] ?? name),
+      description: String(description ?? ""),
+      instructions: String(instructions ?? ""),
+    },
+    outputSchema: tool.outputSchema,
     name: String(tool.name),
     label: tool.label === undefined ? undefined : String(tool.label),
     description: tool.description === undefined ? "" : String(tool.description),
@@ -97,6 +121,7 @@ export function toolCard(extension, tool) {
     snippet: typeof tool.promptSnippet === "string" ? tool.promptSnippet : undefined,
     guidelines: Array.isArray(tool.promptGuidelines) ? tool.promptGuidelines.map(String) : [],
     sequential: tool.executionMode === "sequential",
+    defaultActive: tool.defaultActive !== false,
     prepares: typeof tool.prepareArguments === "function",
     typebox: Boolean(tool.parameters?.["~kind"]),
     sourceInfo: extension.sourceInfo,
@@ -119,6 +144,9 @@ export function extensionCard(extension) {
     shortcuts: [...extension.shortcuts.keys()],
     messageRenderers: [...extension.messageRenderers.keys()],
     entryRenderers: [...extension.entryRenderers.keys()],
-    providers: extension.providers.map((provider) => provider.name),
+    providers: [
+      ...extension.providers.map((provider) => provider.name),
+      ...extension.virtualModels.map(({ provider, id }) => `${provider}/${id}`),
+    ],
   };
 }

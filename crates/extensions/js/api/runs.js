@@ -24,8 +24,9 @@ export function abortRun(run) {
   controllers.get(run)?.abort();
 }
 
-// The events of a run. The last of them may be delivered when the run has already ended.
-const OF_A_RUN = /^(agent|turn|message|tool_execution)_/;
+// The events of a run. The last of them may be delivered when the run has already ended. `agent_settled` comes after
+// the run, and may start another one.
+const OF_A_RUN = /^(agent_(?!settled)|turn_|message_|tool_execution_)/;
 let telling = 0;
 
 /** Reports whether a handler is being called for an event of a run; for that handler the run has not ended. */

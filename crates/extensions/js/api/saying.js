@@ -5,7 +5,7 @@
 import { home, now } from "pinion:api/bridge";
 import { input } from "pinion:api/events";
 import { report } from "pinion:api/handlers";
-import { extensions } from "pinion:api/registry";
+import { hasHandlers, namedCommands } from "pinion:api/registry";
 import { isTellingOfRun } from "pinion:api/runs";
 
 let count = 0;
@@ -13,8 +13,9 @@ let count = 0;
 let beginning = [];
 
 /** Sends a message as the extension. */
-export function sendMessage(message, options) {
+export function sendMessage(given, options) {
   const how = { ...options, duringRun: isTellingOfRun() };
+  const message = fullMessage(given);
   const send = () => now(home, "sendMessage", message, how);
   const starts = how.triggerTurn && !how.duringRun && how.deliverAs !== "nextTurn";
   if (starts && now(home, "isIdle")) {
@@ -26,21 +27,33 @@ export function sendMessage(message, options) {
   }
 }
 
+/** Returns a message with the type that it must have; an extension may leave it out. */
+export function fullMessage(given) {
+  if (given === null || typeof given !== "object" || given.customType !== undefined) return given;
+  return { ...given, customType: "" };
+}
+
 /** Sends a message as the user; handlers of `input` see it first. */
 export function sendUserMessage(content, options) {
   const parts = typeof content === "string" ? [{ type: "text", text: content }] : content;
   const images = parts.filter((part) => part?.type === "image");
   const texts = parts.filter((part) => part?.type === "text").map((part) => part.text);
   const given = { text: texts.join("\n"), images: images.length ? images : undefined, source: "extension" };
-  const how = { ...options, duringRun: isTellingOfRun() };
-  if (!extensions.some((extension) => extension.handlers.has("input"))) {
+  const how = { ...options, expand: options?.expandPromptTemplates === true, duringRun: isTellingOfRun() };
+  if (!hasHandlers("input") || (how.expand && isCommand(given.text))) {
     say(given, how);
     return;
   }
+  if (how.duringRun || !now(home, "isIdle")) given.streamingBehavior = options?.deliverAs;
   const work = `said:${(count += 1)}`;
   input(work, given).then((heard) => {
     if (!heard.handled) say(heard, how);
   });
+}
+
+// Commands run without asking handlers of `input`.
+function isCommand(text) {
+  return text.startsWith("/") && namedCommands().some(({ called }) => called === text.slice(1).split(" ", 1)[0]);
 }
 
 function say(heard, how) {

@@ -7,7 +7,7 @@ import { abortError, coded, missing } from "pinion:node/internal_errors";
 import { normalize, startError, stdioOf } from "pinion:node/internal_child";
 import { execFileSync, execSync, spawnSync } from "pinion:node/internal_child_sync";
 import { Readable } from "pinion:node/internal_readable";
-import { Writable } from "pinion:node/internal_writable";
+import { Duplex, Writable } from "pinion:node/internal_writable";
 import { signalName, signalNumber } from "pinion:node/internal_signals";
 
 const native = ops.child;
@@ -28,16 +28,34 @@ function reader(id, which) {
 	});
 }
 
-function writer(id) {
-	return new Writable({
-		write(chunk, _encoding, callback) {
-			native.write(id, chunk).then(() => callback(), callback);
-		},
-		final(callback) {
-			native.closeInput(id).then(() => callback(), callback);
+const writing = (id, which) => ({
+	write(chunk, _encoding, callback) {
+		native.write(id, which, chunk).then(() => callback(), callback);
+	},
+	final(callback) {
+		native.closeInput(id, which).then(() => callback(), callback);
+	},
+	destroy(error, callback) {
+		native.closeInput(id, which).then(() => callback(error), () => callback(error));
+	},
+});
+const writer = (id) => new Writable(writing(id, 0));
+
+/** A pipe beyond standard error, which works in both directions. */
+function duplex(id, index) {
+	const { write, final, destroy } = writing(id, index - 2);
+	return new Duplex({
+		write,
+		final,
+		read() {
+			native.read(id, index - 1).then(
+				(piece) => this.push(piece === null || piece === undefined ? null : Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)),
+				(error) => this.destroy(error),
+			);
 		},
 		destroy(error, callback) {
-			native.closeInput(id).then(() => callback(error), () => callback(error));
+			native.closeOutput(id, index - 1);
+			destroy(error, callback);
 		},
 	});
 }
@@ -71,7 +89,7 @@ export class ChildProcess extends EventEmitter {
 			return this;
 		}
 		[this.#id, this.pid] = started;
-		this._streams((index) => (index === 0 ? writer(this.#id) : reader(this.#id, index - 1)), spec.stdio);
+		this._streams((index) => (index === 0 ? writer(this.#id) : index > 2 ? duplex(this.#id, index) : reader(this.#id, index - 1)), spec.stdio);
 		queueMicrotask(() => this.emit("spawn"));
 		this.#follow();
 		return this;
@@ -81,6 +99,7 @@ export class ChildProcess extends EventEmitter {
 		[this.stdin, this.stdout, this.stderr] = this.stdio;
 		// A child may exit without reading its input; its exit is reported separately.
 		this.stdin?.on("error", () => {});
+		for (const extra of this.stdio.slice(3)) extra?.on("error", () => {});
 	}
 	async #follow() {
 		const outputs = [this.stdout, this.stderr].filter(Boolean);

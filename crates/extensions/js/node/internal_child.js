@@ -1,5 +1,6 @@
 // Arguments, environment and descriptors of children, for all functions that start one.
 
+import { ops } from "pinion:ops";
 import { Buffer } from "pinion:node/buffer";
 import { coded, invalidArgType, unsupported } from "pinion:node/internal_errors";
 import { pathOf } from "pinion:node/internal_fs";
@@ -24,8 +25,36 @@ function descriptor(value, index) {
 
 export function stdioOf(stdio, fallback) {
 	const list = Array.isArray(stdio) ? stdio : new Array(3).fill(stdio ?? fallback);
-	for (const extra of list.slice(3)) if (extra === "pipe" || extra === "ipc") throw unsupported("child_process", "spawn with more than three pipes");
-	return [0, 1, 2].map((index) => descriptor(list[index] ?? fallback, index));
+	const first = [0, 1, 2].map((index) => descriptor(list[index] ?? fallback, index));
+	return [...first, ...list.slice(3).map((value, at) => descriptor(value ?? "ignore", at + 3))];
+}
+
+const exists = (path, mode) => {
+	try {
+		ops.fs.access(path, mode);
+		return true;
+	} catch {
+		return false;
+	}
+};
+const NODE_OPTION = /^--(?:experimental-|no-|max-|enable-|disable-|stack-|trace-|input-type|import=|require=|loader=)/;
+const NODE_PAIR = ["--import", "--require", "-r", "--loader"];
+
+/** Reports whether the arguments of the running program are those of Node: its options, then a script that exists. */
+function runsScript(words, cwd) {
+	let at = 0;
+	while (at < words.length && (NODE_OPTION.test(words[at]) || NODE_PAIR.includes(words[at]))) at += NODE_PAIR.includes(words[at]) ? 2 : 1;
+	const script = words[at];
+	if (script === undefined || !/\.[cm]?[jt]s$/.test(script)) return false;
+	return exists(script.startsWith("/") ? script : `${cwd === undefined || cwd === null ? process.cwd() : pathOf(cwd)}/${script}`, 4);
+}
+
+/** Returns the program that runs scripts: `process.execPath` is Node for pi, and pinion runs only extensions. */
+function runtime(path) {
+	for (const name of ["node", "bun"]) {
+		for (const directory of path.split(":")) if (directory && exists(`${directory}/${name}`, 1)) return `${directory}/${name}`;
+	}
+	return "node";
 }
 
 /** Normalises the arguments (file, args?, options?). */
@@ -49,6 +78,7 @@ export function normalize(file, args, options) {
 		words = ["-c", command];
 	}
 	const given = settings.env ?? process.env;
+	if (file === process.execPath && runsScript(words, settings.cwd)) file = runtime(given.PATH ?? "");
 	const env = [];
 	for (const name in given) if (given[name] !== undefined) env.push([name, String(given[name]).toWellFormed()]);
 	return {

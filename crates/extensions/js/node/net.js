@@ -3,6 +3,7 @@
 import { ops } from "pinion:ops";
 import { Buffer } from "pinion:node/buffer";
 import { EventEmitter } from "pinion:node/events";
+import { BlockList, SocketAddress } from "pinion:node/internal_block_list";
 import { coded } from "pinion:node/internal_errors";
 import { Duplex } from "pinion:node/internal_writable";
 
@@ -280,4 +281,12 @@ export const connect = (...args) => new Socket(typeof args[0] === "object" ? arg
 export const createConnection = connect;
 export const getDefaultAutoSelectFamily = () => true;
 export const setDefaultAutoSelectFamily = () => {};
-export default { Socket, Stream, Server, createServer, connect, createConnection, isIP, isIPv4, isIPv6, getDefaultAutoSelectFamily, setDefaultAutoSelectFamily };
+let attemptTimeout = 250;
+export const getDefaultAutoSelectFamilyAttemptTimeout = () => attemptTimeout;
+export function setDefaultAutoSelectFamilyAttemptTimeout(milliseconds) {
+	if (!Number.isInteger(milliseconds) || milliseconds < 1) throw coded(RangeError, "ERR_OUT_OF_RANGE", `The value of "value" is out of range. It must be >= 1. Received ${milliseconds}`);
+	attemptTimeout = Math.max(10, milliseconds);
+}
+export { BlockList, SocketAddress };
+export default {
+	BlockList, SocketAddress, getDefaultAutoSelectFamilyAttemptTimeout, setDefaultAutoSelectFamilyAttemptTimeout, Socket, Stream, Server, createServer, connect, createConnection, isIP, isIPv4, isIPv6, getDefaultAutoSelectFamily, setDefaultAutoSelectFamily };

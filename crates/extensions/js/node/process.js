@@ -123,7 +123,8 @@ let exiting = false;
 
 Object.assign(process, {
 	version: VERSION,
-	versions: { node: VERSION.slice(1), pinion: ops.process.release ?? "0", uv: "1.49.1", zlib: "1.3.0", modules: "127", v8: "12.4.254.21" },
+	// `bun` goes with the script path in `argv`: together they identify a compiled pi, which is started without a script.
+	versions: { node: VERSION.slice(1), bun: "1.3.0", pinion: ops.process.release ?? "0", uv: "1.49.1", zlib: "1.3.0", modules: "127", v8: "12.4.254.21" },
 	arch: ARCHITECTURES[native.arch] ?? native.arch,
 	platform: native.system === "macos" ? "darwin" : native.system,
 	release: { name: "node", lts: "Jod" },

@@ -18,6 +18,18 @@ export function parseStreamingJson(text) {
   try { return parseJsonWithRepair(text); } catch { return JSON.parse(ops.llm.parsePartial(text)) ?? {}; }
 }
 
+/** Parses the arguments of a tool call; text that is not a JSON object becomes an empty object and an error. */
+export function parseToolCallArguments(text) {
+  if (!text || text.trim() === "") return { arguments: {} };
+  try {
+    const value = parseJsonWithRepair(text);
+    if (value !== null && typeof value === "object" && !Array.isArray(value)) return { arguments: value };
+    return { arguments: {}, argumentsError: "The arguments are not a JSON object" };
+  } catch (error) {
+    return { arguments: {}, argumentsError: error.message };
+  }
+}
+
 const OVERFLOW = [
   /prompt (is )?too long/i, /request_too_large/i, /input is too long for requested model/i, /exceeds the context window/i,
   /input token count.*exceeds the maximum/i, /maximum prompt length is \d+/i, /reduce the length of the messages/i,

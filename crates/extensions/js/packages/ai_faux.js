@@ -1,5 +1,6 @@
 // A provider for tests: it answers with given responses, in order.
 
+import { createProvider } from "pinion:packages/ai_collections";
 import { AssistantMessageEventStream, failWith, noUsage } from "pinion:packages/ai_events";
 import { registerApiProvider, unregisterApiProviders } from "pinion:packages/ai_stream";
 
@@ -62,11 +63,10 @@ async function play(stream, message, { tokenSize, tokensPerSecond, signal }) {
   stream.push(failed ? { type: "error", reason, error: message } : { type: "done", reason, message });
 }
 
-/** Registers the provider under its own api. */
-export function registerFauxProvider(options = {}) {
+/** Creates the models and the answers of the provider. */
+export function createFauxCore(options = {}) {
   const api = options.api ?? `faux:${Date.now()}:${Math.random().toString(36).slice(2, 12)}`;
   const provider = options.provider ?? "faux";
-  const sourceId = `faux:${api}`;
   const definitions = options.models?.length > 0 ? options.models : [{ id: "faux-1", name: "Faux Model" }];
   const models = definitions.map((definition) => ({
     id: definition.id, name: definition.name ?? definition.id, api, provider, baseUrl: "http://localhost:0",
@@ -92,14 +92,26 @@ export function registerFauxProvider(options = {}) {
     run().catch((error) => failWith(stream, model, error, request?.signal)).finally(() => stream.end());
     return stream;
   };
-  registerApiProvider({ api, stream: answer, streamSimple: answer }, sourceId);
-
   return {
-    api, models, state,
+    api, provider, models, state, stream: answer, streamSimple: answer,
     getModel: (id) => (id === undefined ? models[0] : models.find((model) => model.id === id)),
     setResponses: (steps) => { responses = [...steps]; },
     appendResponses: (steps) => { responses.push(...steps); },
     getPendingResponseCount: () => responses.length,
-    unregister: () => unregisterApiProviders(sourceId),
   };
+}
+
+/** Registers the provider under its own api. */
+export function registerFauxProvider(options) {
+  const { provider, stream, streamSimple, ...handle } = createFauxCore(options);
+  const sourceId = `faux:${handle.api}`;
+  registerApiProvider({ api: handle.api, stream, streamSimple }, sourceId);
+  return { ...handle, unregister: () => unregisterApiProviders(sourceId) };
+}
+
+/** Creates the provider for a collection of models. */
+export function fauxProvider(options) {
+  const { provider: id, stream, streamSimple, ...handle } = createFauxCore(options);
+  const auth = { apiKey: { name: "Faux", check: async () => ({ type: "api_key" }), resolve: async () => ({ auth: {} }) } };
+  return { ...handle, provider: createProvider({ id, name: id, auth, models: handle.models, api: { stream, streamSimple } }) };
 }

@@ -46,6 +46,10 @@ export const supportsXhigh = (model) => getSupportedThinkingLevels(model).includ
 export const modelsAreEqual = (left, right) =>
   Boolean(left) && Boolean(right) && left.id === right.id && left.provider === right.provider;
 
+export const ANTHROPIC_API_KEY_ENV = "ANTHROPIC_API_KEY";
+export const ANTHROPIC_AUTH_TOKEN_ENV = "ANTHROPIC_AUTH_TOKEN";
+export const ANTHROPIC_OAUTH_TOKEN_ENV = "ANTHROPIC_OAUTH_TOKEN";
+
 export function findEnvKeys(provider) {
   const names = JSON.parse(ops.llm.environmentKeys(String(provider)));
   return names.length > 0 ? names : undefined;

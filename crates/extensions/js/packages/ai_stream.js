@@ -2,6 +2,7 @@
 
 import { ops } from "pinion:ops";
 import { AssistantMessageEventStream, emptyAnswer, failWith } from "pinion:packages/ai_events";
+import { getCurrentSystemPrompt, getCurrentTools } from "pinion:packages/ai_transcript";
 
 const NATIVE_APIS = [
   "anthropic-messages", "openai-completions", "mistral-conversations", "openai-responses", "azure-openai-responses",
@@ -18,13 +19,25 @@ function reasoningOf(options) {
   return undefined;
 }
 
-function requestOf(model, context, options) {
-  const tools = (context.tools ?? []).map(({ name, description, parameters }) => ({ name, description, parameters }));
+/** Moves the prompt and the tools of system messages to where the program's requests have them. */
+function withoutSystemMessages({ systemPrompt, tools = [], messages = [] }) {
+  if (!messages.some(({ role }) => role === "system")) return { systemPrompt, tools, messages };
+  const prompts = [systemPrompt, getCurrentSystemPrompt(messages)].filter(Boolean);
+  return {
+    systemPrompt: prompts.length > 0 ? prompts.join("\n\n") : undefined,
+    tools: [...tools, ...getCurrentTools(messages)],
+    messages: messages.filter(({ role }) => role !== "system"),
+  };
+}
+
+function requestOf(model, given, options) {
+  const context = withoutSystemMessages(given);
+  const tools = context.tools.map(({ name, description, parameters }) => ({ name, description, parameters }));
   const budget = options.thinkingBudgetTokens ?? options.thinking?.budgetTokens;
   const reasoning = reasoningOf(options);
   return {
     watch: { payload: typeof options.onPayload === "function", response: typeof options.onResponse === "function" },
-    model, systemPrompt: context.systemPrompt, messages: context.messages ?? [], tools,
+    model, systemPrompt: context.systemPrompt, messages: context.messages, tools,
     options: {
       apiKey: options.apiKey, headers: options.headers, reasoning, sessionId: options.sessionId,
       cacheRetention: options.cacheRetention, maxTokens: options.maxTokens, temperature: options.temperature,

@@ -14,7 +14,7 @@ async function answer(context, config, emit, signal, streamFn) {
   const given = transformContext ? await transformContext(context.messages, signal) : context.messages;
   const request = { systemPrompt: context.systemPrompt, messages: await convertToLlm(given), tools: context.tools };
   const apiKey = (await getApiKey?.(model.provider)) || config.apiKey;
-  const stream = await (streamFn ?? streamSimple)(model, request, { ...options, apiKey, signal });
+  const stream = await (streamFn ?? defaultStream)(model, request, { ...options, apiKey, signal });
   let started = false;
   for await (const event of stream) {
     if (event.type === "start") {
@@ -145,6 +145,10 @@ function streamed(work) {
 export const agentLoop = (prompts, context, config, signal, streamFn) => streamed((emit) => runAgentLoop(prompts, context, config, emit, signal, streamFn));
 export const agentLoopContinue = (context, config, signal, streamFn) => streamed((emit) => runAgentLoopContinue(context, config, emit, signal, streamFn));
 
+let defaultStream = streamSimple;
+/** Sets the function through which agents without one of their own send requests. */
+export function setDefaultStreamFn(streamFn) { defaultStream = streamFn; }
+
 const ROLES = ["user", "assistant", "toolResult"];
 const NO_MODEL = { id: "unknown", name: "unknown", api: "unknown", provider: "unknown", baseUrl: "", reasoning: false, input: [], cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }, contextWindow: 0, maxTokens: 0 };
 
@@ -156,7 +160,7 @@ export class Agent {
     const { initialState = {}, ...rest } = options;
     this.state = { systemPrompt: "", model: NO_MODEL, thinkingLevel: "off", tools: [], messages: [], ...initialState, isStreaming: false, streamingMessage: undefined, pendingToolCalls: new Set(), errorMessage: undefined };
     this.convertToLlm = (messages) => messages.filter(({ role }) => ROLES.includes(role));
-    this.streamFn = streamSimple;
+    this.streamFn = (...given) => defaultStream(...given);
     Object.assign(this, { steeringMode: "one-at-a-time", followUpMode: "one-at-a-time", toolExecution: "parallel", transport: "auto" }, rest);
   }
 
@@ -240,3 +244,22 @@ export class Agent {
 }
 
 export const streamProxy = absent("pi-agent-core", "streamProxy");
+
+/** Names of later releases, which share the implementations of the other packages. */
+export { uuidv7 } from "pinion:packages/ai_utils";
+export {
+  DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES, formatSize, truncateHead, truncateLine, truncateTail,
+} from "pinion:packages/coding_text";
+export { convertToLlm, serializeConversation } from "pinion:packages/coding_messages";
+export {
+  DEFAULT_COMPACTION_SETTINGS, calculateContextTokens, collectEntriesForBranchSummary, compact, estimateTokens, findCutPoint,
+  findTurnStartIndex, generateBranchSummary, generateSummary, getLastAssistantUsage, prepareBranchEntries, shouldCompact,
+} from "pinion:packages/coding_compaction";
+export { createBashTool, createEditTool, createReadTool, createWriteTool } from "pinion:packages/coding_tools";
+export { loadSkills } from "pinion:packages/coding_skills";
+export const ok = (value) => ({ ok: true, value });
+export const err = (error) => ({ ok: false, error });
+export const toError = (value) => (value instanceof Error ? value : new Error(String(value)));
+export function getOrThrow(result) { if (!result.ok) throw toError(result.error); return result.value; }
+export const getOrUndefined = (result) => (result.ok ? result.value : undefined);
+export const DEFAULT_AGENT_IDENTITY = { attribution: { name: "pi", url: "https://pi.dev", categories: ["cli-agent"] } };

@@ -14,6 +14,16 @@ export {
   createLsToolDefinition, createReadOnlyTools, createReadTool, createReadToolDefinition, createWriteTool, createWriteToolDefinition,
   defineTool, editTool, findTool, grepTool, lsTool, readOnlyTools, readTool, withFileMutationQueue, writeTool,
 } from "pinion:packages/coding_tools";
+export { createAgentSession } from "pinion:packages/sdk_create";
+export { AgentSession } from "pinion:packages/sdk_session";
+export { DefaultPackageManager, DefaultResourceLoader, createExtensionRuntime } from "pinion:packages/sdk_loader";
+export { CredentialSynchronizationError, ModelRuntime, resolveCliModel, resolveModelScopeWithDiagnostics } from "pinion:packages/sdk_models";
+export { generateDiffString, generateUnifiedPatch } from "pinion:packages/coding_diff";
+export {
+  ProjectTrustStore, VIRTUAL_MODEL_STATE_ENTRY, buildContextEntries, buildSessionProjection, detectSupportedImageMimeTypeFromFile,
+  formatDimensionNote, formatReadLineRange, getDocsPath, getExamplesPath, getReadmePath,
+  hasTrustRequiringProjectResources, isPowerShellToolResult, resizeImage, sessionEntryToContextMessages,
+} from "pinion:packages/coding_extras";
 export { copyToClipboard, createLocalBashOperations, getShellConfig } from "pinion:packages/coding_bash";
 export {
   convertToLlm, createEventBus, isBashToolResult, isEditToolResult, isFindToolResult, isGrepToolResult, isLsToolResult,
@@ -59,11 +69,9 @@ export const wrapRegisteredTool = (registered, runner) => {
 export const wrapRegisteredTools = (registered, runner) => registered.map((tool) => wrapRegisteredTool(tool, runner));
 
 export const {
-  AgentSession, AgentSessionRuntime, DefaultPackageManager, DefaultResourceLoader, ExtensionRunner, InteractiveMode, RpcClient,
-  createAgentSession, createAgentSessionFromServices, createAgentSessionRuntime, createAgentSessionServices, createExtensionRuntime,
-  discoverAndLoadExtensions, main, runPrintMode, runRpcMode,
+  AgentSessionRuntime, ExtensionRunner, InteractiveMode, RpcClient, createAgentSessionFromServices, createAgentSessionRuntime,
+  createAgentSessionServices, discoverAndLoadExtensions, main, runPrintMode, runRpcMode,
 } = allAbsent("pi-coding-agent", [
-  "AgentSession", "AgentSessionRuntime", "DefaultPackageManager", "DefaultResourceLoader", "ExtensionRunner", "InteractiveMode",
-  "RpcClient", "createAgentSession", "createAgentSessionFromServices", "createAgentSessionRuntime", "createAgentSessionServices",
-  "createExtensionRuntime", "discoverAndLoadExtensions", "main", "runPrintMode", "runRpcMode",
+  "AgentSessionRuntime", "ExtensionRunner", "InteractiveMode", "RpcClient", "createAgentSessionFromServices", "createAgentSessionRuntime",
+  "createAgentSessionServices", "discoverAndLoadExtensions", "main", "runPrintMode", "runRpcMode",
 ]);

@@ -92,6 +92,7 @@ let images = 0;
 export const detectCapabilities = () => ({ ...NOTHING });
 export const getCapabilities = () => capabilities;
 export const setCapabilities = (given) => { capabilities = given; };
+export const setCapabilityOverrides = (given) => { capabilities = { ...capabilities, ...given }; };
 export const resetCapabilitiesCache = () => { capabilities = NOTHING; };
 export const getCellDimensions = () => cell;
 export const setCellDimensions = (given) => { cell = given; };

@@ -19,6 +19,7 @@ const modules = {
   "runtime/messages": ["Request", "Response"],
   "runtime/fetch": ["fetch"],
   "runtime/intl": ["Intl"],
+  "runtime/wasm": ["WebAssembly"],
   "node/buffer": ["Buffer"],
   "node/process": [["process", "default"]],
   "node/crypto": [["crypto", "webcrypto"]],

@@ -35,15 +35,16 @@ class Module {
   }
 }
 
-function builtinExports(namespace) {
-  return "default" in namespace ? namespace.default : namespace;
+/** Returns what `require` gives for a built-in module: Node's are their default export, packages all their names. */
+function builtinExports(id, namespace) {
+  return "default" in namespace && !id.startsWith("pinion:packages/") ? namespace.default : namespace;
 }
 
 function run(id) {
   const known = cache[id];
   if (known) return known.exports;
   const loaded = ops.modules.load(id);
-  if (loaded.kind === "builtin") return builtinExports(loaded.namespace);
+  if (loaded.kind === "builtin") return builtinExports(id, loaded.namespace);
   const module = new Module(id);
   if (loaded.kind === "module") {
     const { namespace } = loaded;

@@ -8,7 +8,7 @@ use pinion_agent::{
     SessionApi,
 };
 use pinion_message::{Block, CustomMessage};
-use pinion_tools::{Tool, run_blocking};
+use pinion_tools::{Exposure, Tool, run_blocking};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -63,6 +63,11 @@ impl Inner {
                 }
                 NO_RESULT
             }
+            "stopNested" => {
+                let number = value(arguments, 0).as_u64().unwrap_or_default();
+                self.nested.stop(number);
+                NO_RESULT
+            }
             "stopProgram" => {
                 self.stop_program(text(arguments, 0));
                 NO_RESULT
@@ -74,6 +79,17 @@ impl Inner {
                 result(self.options.services.has_credentials(provider))
             }
             "usesOAuth" => result(self.options.services.uses_login(text(arguments, 0))),
+            "registerVirtualModel" => self
+                .register_virtual_model(generation, arguments)
+                .map(|()| None),
+            "unregisterVirtualModel" => {
+                let (provider, id) = (text(arguments, 0), text(arguments, 1));
+                self.options.services.unregister_virtual_model(provider, id);
+                NO_RESULT
+            }
+            "scopedModels" => result(self.scoped_models()),
+            "isProjectTrusted" => result(self.options.services.is_project_trusted()),
+            "settings" => result(self.options.services.settings()),
             "registerProvider" => self.register_provider(generation, arguments).map(|()| None),
             "unregisterProvider" => {
                 self.options
@@ -106,6 +122,7 @@ impl Inner {
                 let run = value(arguments, 0).as_u64().unwrap_or_default();
                 result(self.watch_run(generation, run))
             }
+            _ if method.starts_with("child.") => self.child_now(method, arguments),
             _ => match self.desk() {
                 Some(desk) => self.answer_from(&desk.clone(), generation, method, arguments),
                 None => Err("The session has not begun.".to_owned()),
@@ -133,8 +150,20 @@ impl Inner {
                     .map_or_else(String::new, |text| text.to_string()),
             ),
             "thinkingLevel" => result(desk.thinking_level().as_str()),
+            "promptOptions" => result(self.prompt_options(desk)),
+            "composePrompt" => result(self.compose_prompt(desk, value(arguments, 0))?),
+            "pendingMessages" => {
+                let queued = desk.queued();
+                result(
+                    queued
+                        .iter()
+                        .map(|message| json!(**message))
+                        .collect::<Vec<_>>(),
+                )
+            }
             "activeTools" => result(desk.active_tools()),
             "allTools" => result(desk.tools().iter().map(tool_summary).collect::<Vec<_>>()),
+            "callableTools" => result(self.callable_tools(desk)),
             "startCompaction" => Ok(Some(self.start_compaction(value(arguments, 0))?)),
             "setActiveTools" => {
                 let names: Vec<String> =
@@ -337,6 +366,7 @@ fn prompt_of(content: &Value, options: &Value) -> Prompt {
             _ => None,
         },
         origin: Origin::Hook,
+        expands: options["expand"] == true,
         ..Prompt::new(text)
     }
 }
@@ -346,7 +376,8 @@ pub(super) fn error_message(error: EngineError) -> String {
     error.to_string()
 }
 
-fn tool_summary(tool: &Arc<dyn Tool>) -> Value {
+/// Describes a tool as extensions see it.
+pub(super) fn tool_summary(tool: &Arc<dyn Tool>) -> Value {
     let spec = tool.spec();
     let source = tool.source().unwrap_or_else(|| {
         json!({
@@ -356,10 +387,29 @@ fn tool_summary(tool: &Arc<dyn Tool>) -> Value {
             "origin": "top-level",
         })
     });
+    let mut later = json!({
+        "promptGuidelines": tool.guidelines(),
+        "exposure": match tool.exposure() {
+            Exposure::Direct => "direct",
+            Exposure::ModelOnly => "model-only",
+            Exposure::Codemode => "codemode",
+            Exposure::Deferred => "deferred",
+            Exposure::Hidden => "hidden",
+        },
+    });
+    if let Some(namespace) = tool.namespace() {
+        later["namespace"] = json!({
+            "name": namespace.name,
+            "aliases": [namespace.alias],
+            "description": namespace.description,
+            "instructions": namespace.instructions,
+        });
+    }
     json!({
         "name": spec.name,
         "description": spec.description,
         "parameters": spec.parameters,
         "sourceInfo": source,
+        "later": later,
     })
 }

@@ -13,11 +13,13 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use super::bridge::WeakBridge;
+use super::children::Children;
 use super::dialogs::{Dialogs, OpenDialogs};
 use super::held_records::HeldRecords;
 use super::instance::Instance;
 use super::loaded::{LoadFailure, LoadProblem, Loaded, Summary};
-use super::options::Options;
+use super::nested_calls::NestedCalls;
+use super::options::{ApiRelease, Options};
 use super::partial_answer::PartialAnswer;
 use super::provider::OpenStreams;
 use super::replacement::Compactions;
@@ -55,7 +57,9 @@ pub(super) struct Inner {
     pub dialogs: OpenDialogs,
     pub held_records: HeldRecords,
     pub updates: Updates,
+    pub nested: NestedCalls,
     pub streams: OpenStreams,
+    pub children: Children,
     pub compactions: Mutex<Compactions>,
     /// Programs that run for extensions, with the token that stops each.
     pub programs: Mutex<HashMap<String, CancellationToken>>,
@@ -143,7 +147,9 @@ impl Extensions {
             dialogs: OpenDialogs::default(),
             held_records: HeldRecords::default(),
             updates: Updates::default(),
+            nested: NestedCalls::default(),
             streams: OpenStreams::default(),
+            children: Children::default(),
             compactions: Mutex::default(),
             programs: Mutex::default(),
             run: Mutex::default(),
@@ -205,11 +211,20 @@ impl Extensions {
     /// Announces the start of the session to extensions and collects their skills and prompts. Call it after the
     /// session was spawned with these extensions as a hook.
     pub async fn begin(&self) {
-        if let Some(instance) = self.inner.current() {
-            self.inner
-                .begin_instance(&instance, json!({"reason": "startup"}), "startup")
-                .await;
-        }
+        let Some(instance) = self.inner.current() else {
+            return;
+        };
+        // Clients do not read about thinking levels that extensions set while they start.
+        let emit_levels = |emits| {
+            if let Some(desk) = self.inner.desk() {
+                desk.emit_levels(emits);
+            }
+        };
+        emit_levels(false);
+        self.inner
+            .begin_instance(&instance, json!({"reason": "startup"}), "startup")
+            .await;
+        emit_levels(true);
     }
 
     /// Returns the tools of extensions, for the start of the session.
@@ -296,6 +311,8 @@ impl Inner {
             "entries": entries,
             "keepBus": bus == Bus::Inherited,
             "hasUi": self.options.has_ui,
+            "mode": self.options.mode.name(),
+            "modern": self.options.release == ApiRelease::Modern,
             "patience": self.options.handler_timeout.as_millis() as u64,
         });
         let arguments = vec![request.to_string()];
@@ -351,6 +368,7 @@ impl Inner {
 
     /// Releases an instance that has no work left.
     pub fn close(&self, instance: &Instance) {
+        self.children.close_generation(instance.number);
         self.lock_instances().alive.remove(&instance.number);
         if let Ok(script) = self.script() {
             script.close_generation(instance.generation);

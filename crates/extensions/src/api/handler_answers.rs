@@ -3,7 +3,7 @@
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use pinion_agent::Event;
-use pinion_message::Usage;
+use pinion_message::{Message, Usage};
 use pinion_tools::BashOutcome;
 use serde::Deserialize;
 use serde_json::Value;
@@ -26,6 +26,16 @@ pub(super) struct InputAnswer {
 pub(super) struct BeforeRunAnswer {
     pub messages: Vec<Value>,
     pub system_prompt: Option<String>,
+    /// The tools that the model may call from now on, if handlers changed them.
+    pub active_tools: Option<Vec<String>>,
+    pub hidden_tools: Vec<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct ContextAnswer {
+    pub messages: Option<Vec<Message>>,
+    pub system_prompt: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -34,6 +44,7 @@ pub(super) struct ToolCallAnswer {
     pub input: Value,
     pub block: bool,
     pub reason: Option<String>,
+    pub terminate: bool,
 }
 
 /// The answer to a shell command of the user.

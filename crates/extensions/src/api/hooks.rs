@@ -7,8 +7,9 @@ use std::sync::atomic::Ordering;
 
 use futures_util::future::BoxFuture;
 use pinion_agent::{
-    BranchSummary, CompactionChoice, CompactionPlan, CompactionResult, Event, Hooks, Input,
-    InputOutcome, Moment, NavigationChoice, NavigationPlan, Origin, Replacement, RunStart,
+    Boundary, BoundaryChanges, BranchSummary, Compacted, CompactionChoice, CompactionPlan,
+    CompactionResult, Delivery, Event, FailedCompaction, Hooks, Input, InputOutcome, Moment,
+    NavigationChoice, NavigationPlan, Origin, Replacement, RequestContext, RunStart,
     RunStartChanges, SavedCompaction, SelectionSource, SessionApi, ToolCallResult, ToolGate,
     ToolRun, UserBash, UserBashOutcome,
 };
@@ -18,7 +19,9 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::extensions::Extensions;
-use super::handler_answers::{BashAnswer, BeforeRunAnswer, InputAnswer, ToolCallAnswer, Verdict};
+use super::handler_answers::{
+    BashAnswer, BeforeRunAnswer, ContextAnswer, InputAnswer, ToolCallAnswer, Verdict,
+};
 use super::options::InputSource;
 use super::work::Work;
 use super::{moments, payload};
@@ -45,8 +48,15 @@ impl Hooks for Extensions {
         self.inner.run_state().active = None;
     }
 
+    fn boundary<'a>(&'a self, boundary: Boundary<'a>) -> BoxFuture<'a, BoundaryChanges> {
+        Box::pin(self.inner.ask_at_boundary(boundary))
+    }
+
     fn observe<'a>(&'a self, event: &'a Event) -> BoxFuture<'a, ()> {
         Box::pin(async move {
+            if matches!(event, Event::TurnEnd { .. }) {
+                return self.inner.tell_aborted_turn(event).await;
+            }
             let Some(value) = self.inner.event_of_run(event) else {
                 return;
             };
@@ -79,6 +89,10 @@ impl Hooks for Extensions {
                     InputSource::Rpc => "rpc",
                     InputSource::Interactive => "interactive",
                 },
+                "streamingBehavior": input.delivery.map(|delivery| match delivery {
+                    Delivery::Steer => "steer",
+                    Delivery::FollowUp => "followUp",
+                }),
             });
             let heard = self.inner.dispatch::<Option<InputAnswer>>(
                 "input",
@@ -127,8 +141,9 @@ impl Hooks for Extensions {
             let given = json!({
                 "prompt": opening.prompt,
                 "images": payload::images_value(&opening.images),
+                "message": opening.custom.map(Message::Custom),
                 "systemPrompt": &*opening.system_prompt,
-                "systemPromptOptions": self.inner.options.services.prompt_options(),
+                "systemPromptOptions": self.inner.desk().map(|desk| self.inner.prompt_options(desk)),
             });
             let name = "before_agent_start";
             let opened =
@@ -142,24 +157,63 @@ impl Hooks for Extensions {
                     Err(error) => self.inner.fault("<runtime>", name, error.to_string()),
                 }
             }
+            if let (Some(names), Some(desk)) = (opened.active_tools, self.inner.desk()) {
+                // An error means that the session has ended; then its tools are not needed.
+                let _ = desk.set_active_tools(&names);
+            }
             RunStartChanges {
                 messages,
                 system_prompt: opened.system_prompt,
+                hidden_tools: opened.hidden_tools,
             }
         })
     }
 
-    fn context(&self, messages: Vec<Arc<Message>>) -> BoxFuture<'_, Vec<Arc<Message>>> {
+    fn context(&self, context: RequestContext) -> BoxFuture<'_, RequestContext> {
         Box::pin(async move {
-            let values: Vec<&Message> = messages.iter().map(|message| &**message).collect();
-            let text = json!(values).to_string();
-            let changed =
-                self.inner
-                    .dispatch::<Option<Vec<Message>>>("context", "context", vec![text]);
-            match changed.await {
-                Ok(Some(changed)) => changed.into_iter().map(Arc::new).collect(),
-                _ => messages,
+            let messages: Vec<&Message> =
+                context.messages.iter().map(|message| &**message).collect();
+            let given = json!({"messages": messages, "systemPrompt": &*context.system_prompt});
+            let changed = self
+                .inner
+                .dispatch::<ContextAnswer>("context", "context", vec![given.to_string()])
+                .await
+                .unwrap_or_default();
+            let messages = changed
+                .messages
+                .map(|messages| messages.into_iter().map(Arc::new).collect());
+            RequestContext {
+                messages: messages.unwrap_or(context.messages),
+                system_prompt: changed
+                    .system_prompt
+                    .map_or(context.system_prompt, Into::into),
             }
+        })
+    }
+
+    fn headers(
+        &self,
+        headers: BTreeMap<String, Option<String>>,
+    ) -> BoxFuture<'_, BTreeMap<String, Option<String>>> {
+        Box::pin(async move {
+            let name = "before_provider_headers";
+            let arguments = vec![json!(headers).to_string()];
+            let changed = self.inner.dispatch("headers", name, arguments).await;
+            changed.unwrap_or(headers)
+        })
+    }
+
+    fn provider_event<'a>(&'a self, model: &'a Model, data: Value) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let name = "provider_stream_event";
+            let event = json!({
+                "type": name,
+                "provider": model.provider,
+                "api": model.api,
+                "model": model.id,
+                "data": data,
+            });
+            self.inner.observe_event(name, event.to_string()).await;
         })
     }
 
@@ -187,11 +241,12 @@ impl Hooks for Extensions {
 
     fn tool_call<'a>(&'a self, run: &'a ToolRun, arguments: Value) -> BoxFuture<'a, ToolGate> {
         Box::pin(async move {
-            let call = json!({
+            let mut call = json!({
                 "toolName": run.name,
                 "toolCallId": &*run.call_id,
                 "input": arguments,
             });
+            payload::add_parent(&mut call, run);
             let arguments = vec![call.to_string()];
             // Fail closed: an extension that guards tools must have seen this call.
             match self
@@ -202,7 +257,12 @@ impl Hooks for Extensions {
                 Ok(gate) if !gate.block => ToolGate::Run(gate.input),
                 Ok(gate) => {
                     let reason = gate.reason.filter(|reason| !reason.is_empty());
-                    ToolGate::Block(reason.unwrap_or_else(|| BLOCKED.to_owned()))
+                    let reason = reason.unwrap_or_else(|| BLOCKED.to_owned());
+                    if gate.terminate {
+                        ToolGate::BlockAndEnd(reason)
+                    } else {
+                        ToolGate::Block(reason)
+                    }
                 }
                 Err(failure) => ToolGate::Block(failure),
             }
@@ -221,6 +281,7 @@ impl Hooks for Extensions {
             event["toolCallId"] = (*run.call_id).into();
             event["input"] = arguments.clone();
             event["isError"] = result.is_error.into();
+            payload::add_parent(&mut event, run);
             let arguments = vec![event.to_string()];
             let patched =
                 self.inner
@@ -230,6 +291,7 @@ impl Hooks for Extensions {
                     is_error: patched["isError"] == true,
                     output: ToolOutput {
                         terminate: result.output.terminate,
+                        is_error: result.output.is_error && patched["isError"] == true,
                         ..payload::output_from(&patched)
                     },
                 },
@@ -297,10 +359,29 @@ impl Hooks for Extensions {
         })
     }
 
-    fn compacted(&self, entry: Value, by_hook: bool) -> BoxFuture<'_, ()> {
+    fn compacted(&self, compaction: Compacted) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             let name = "session_compact";
-            let event = json!({"type": name, "compactionEntry": entry, "fromExtension": by_hook});
+            let event = json!({
+                "type": name,
+                "compactionEntry": compaction.entry,
+                "fromExtension": compaction.by_hook,
+                "later": payload::compaction_cause(compaction.reason),
+            });
+            self.inner.observe_event(name, event.to_string()).await;
+        })
+    }
+
+    fn compaction_failed(&self, failure: FailedCompaction) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let name = "session_compact_failed";
+            let mut event = payload::compaction_cause(failure.reason);
+            event["type"] = name.into();
+            event["aborted"] = failure.error.is_none().into();
+            event["fromExtension"] = failure.by_hook.into();
+            if let Some(error) = failure.error {
+                event["errorMessage"] = error.into();
+            }
             self.inner.observe_event(name, event.to_string()).await;
         })
     }
@@ -373,17 +454,20 @@ impl Hooks for Extensions {
         })
     }
 
+    fn renamed(&self, name: Option<&str>) {
+        let mut event = json!({"type": "session_info_changed"});
+        if let Some(name) = name {
+            event["name"] = name.into();
+        }
+        self.inner.post_event(&event);
+    }
+
     fn level_selected(&self, level: ThinkingLevel, previous: ThinkingLevel) {
-        let event = json!({
+        self.inner.post_event(&json!({
             "type": "thinking_level_select",
             "level": level,
             "previousLevel": previous,
-        });
-        if let Some(instance) = self.inner.current() {
-            let work = Work::next_number().to_string();
-            self.inner
-                .post(&instance, "observe", vec![work, event.to_string()]);
-        }
+        }));
     }
 
     fn caught_up(&self) -> BoxFuture<'_, ()> {

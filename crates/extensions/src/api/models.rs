@@ -20,6 +20,16 @@ impl Inner {
         models.iter().map(|model| json!(**model)).collect()
     }
 
+    /// Returns the models to which the session is limited, each with its thinking level if it has one.
+    pub(super) fn scoped_models(&self) -> Vec<Value> {
+        let scoped = self.options.services.scoped_models().into_iter();
+        let described = scoped.map(|(model, level)| match level {
+            None => json!({"model": *model}),
+            Some(level) => json!({"model": *model, "thinkingLevel": level}),
+        });
+        described.collect()
+    }
+
     /// Returns the model that `{provider, id}` names.
     pub(super) fn model(&self, reference: &Value) -> Option<Arc<Model>> {
         let provider = reference["provider"].as_str()?;

@@ -17,8 +17,49 @@ pub enum InputSource {
     Interactive,
 }
 
+/// The way in which a session is used: `ctx.mode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// A conversation in the terminal.
+    Tui,
+    /// A client that sends commands.
+    Rpc,
+    /// One conversation, whose events are printed as JSON.
+    Json,
+    /// One conversation, whose last answer is printed.
+    #[default]
+    Print,
+}
+
+impl Mode {
+    /// Returns the name that extensions see.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Tui => "tui",
+            Self::Rpc => "rpc",
+            Self::Json => "json",
+            Self::Print => "print",
+        }
+    }
+}
+
+/// The release of pi whose API extensions see in lists of members and commands. They can use the members of the newest
+/// one in either case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ApiRelease {
+    /// pi 0.73.
+    #[default]
+    Classic,
+    /// pi 1.x.
+    Modern,
+}
+
 /// Settings for running extensions.
 pub struct Options {
+    /// The way in which the session is used.
+    pub mode: Mode,
+    /// The release of pi whose API extensions see.
+    pub release: ApiRelease,
     /// A client is present that can answer dialogs.
     pub has_ui: bool,
     /// The origin of prompts.
@@ -44,6 +85,8 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
+            mode: Mode::default(),
+            release: ApiRelease::default(),
             has_ui: false,
             source: InputSource::default(),
             strict: true,

@@ -3,8 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pinion_agent::{BranchSummary, ForkPosition};
-use pinion_agent::{CompactionPlan, Event, NavigationPlan, Replacement, ToolRun};
+use pinion_agent::{
+    BranchSummary, CompactionPlan, CompactionReason, Event, ForkPosition, NavigationPlan,
+    Replacement, ToolRun,
+};
 use pinion_message::{Block, Message, now_millis};
 use pinion_tools::ToolOutput;
 use serde_json::{Map, Value, json};
@@ -15,6 +17,9 @@ pub(super) fn output_value(output: &ToolOutput) -> Value {
     value.insert("content".into(), json!(output.content));
     if let Some(details) = &output.details {
         value.insert("details".into(), details.clone());
+    }
+    if let Some(structured) = &output.structured_content {
+        value.insert("structuredContent".into(), structured.clone());
     }
     if output.terminate {
         value.insert("terminate".into(), true.into());
@@ -28,6 +33,8 @@ pub(super) fn output_from(value: &Value) -> ToolOutput {
         content: blocks_from(&value["content"]),
         details: value.get("details").cloned(),
         terminate: value["terminate"] == true,
+        structured_content: value.get("structuredContent").cloned(),
+        is_error: value["isError"] == true,
     }
 }
 
@@ -86,12 +93,17 @@ pub(super) fn event_value(event: &Event, turn: u64) -> Option<Value> {
             run,
             output,
             is_error,
-            ..
+            duration,
         } => {
             let mut value = tool_event("tool_execution_end", run, "result", output_value(output));
             value["isError"] = (*is_error).into();
+            if let Some(duration) = duration {
+                let milliseconds = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+                value["later"]["durationMs"] = milliseconds.into();
+            }
             value
         }
+        Event::Settled { aborted } => json!({"type": "agent_settled", "aborted": aborted}),
         _ => return None,
     })
 }
@@ -99,7 +111,15 @@ pub(super) fn event_value(event: &Event, turn: u64) -> Option<Value> {
 fn tool_event(name: &str, run: &ToolRun, member: &str, value: Value) -> Value {
     let mut event = json!({"type": name, "toolCallId": &*run.call_id, "toolName": run.name});
     event[member] = value;
+    add_parent(&mut event, run);
     event
+}
+
+/// Adds the call that made this one, if a tool made it.
+pub(super) fn add_parent(event: &mut Value, run: &ToolRun) {
+    if let Some(parent) = &run.parent_call_id {
+        event["later"]["parentToolCallId"] = (**parent).into();
+    }
 }
 
 fn message_values(messages: &[Arc<Message>]) -> Vec<&Message> {
@@ -162,11 +182,17 @@ pub(super) fn compaction_question(plan: &CompactionPlan) -> Value {
         "type": "session_before_compact",
         "preparation": preparation,
         "branchEntries": plan.branch,
+        "later": compaction_cause(plan.reason),
     });
     if let Some(instructions) = &plan.instructions {
         question["customInstructions"] = instructions.as_str().into();
     }
     question
+}
+
+/// Returns the members that describe the cause of a compaction.
+pub(super) fn compaction_cause(reason: CompactionReason) -> Value {
+    json!({"reason": reason, "willRetry": reason == CompactionReason::Overflow})
 }
 
 /// Returns the event that handlers receive before the session moves to another entry of its tree.

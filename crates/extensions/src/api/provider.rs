@@ -290,7 +290,7 @@ fn options(request: &Request) -> Value {
     Value::Object(options)
 }
 
-fn failure(request: &Request, error: String) -> AssistantMessage {
+pub(super) fn failure(request: &Request, error: String) -> AssistantMessage {
     let aborted = request.cancel.is_cancelled();
     AssistantMessage {
         content: Vec::new(),
@@ -307,6 +307,9 @@ fn failure(request: &Request, error: String) -> AssistantMessage {
         response_id: None,
         response_model: None,
         error_message: Some(error),
+        raw_stop_reason: None,
+        duration_ms: None,
+        thinking_level: None,
     }
 }
 

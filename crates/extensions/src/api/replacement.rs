@@ -76,10 +76,14 @@ impl Inner {
             "access" => return Ok(self.access(arguments).await),
             "providerKey" => return Ok(self.provider_key(arguments).await),
             "setModel" => return self.choose_model(arguments).await,
+            "executeTool" => return self.execute_tool(generation, arguments).await,
             "streamRoom" => {
                 let request = value(arguments, 0).as_u64().unwrap_or_default();
                 self.streams.room(request).await;
                 return Ok(Value::Null);
+            }
+            _ if method.starts_with("child.") => {
+                return self.child_later(generation, method, arguments).await;
             }
             _ => {}
         }

@@ -2,7 +2,7 @@
 
 use pinion_agent::SessionApi;
 use pinion_message::{Message, ThinkingLevel};
-use pinion_session::{Entry, Store};
+use pinion_session::{Entry, EntryKind, Role, Store};
 use serde_json::{Map, Value, json};
 
 use super::actions::error_message;
@@ -20,8 +20,9 @@ impl Inner {
         if what == "context" {
             return Ok(Some(context(desk)));
         }
-        let which = value(arguments, 1).as_str();
-        desk.read(|store| query(store, what, which))
+        let what = what.to_owned();
+        let which = value(arguments, 1).as_str().map(str::to_owned);
+        desk.read(move |store| query(store, &what, which.as_deref()))
             .map_err(error_message)
     }
 
@@ -49,8 +50,9 @@ impl Inner {
             }
             "label" => {
                 let id = text(arguments, 1);
+                let target = id.to_owned();
                 let known = desk
-                    .read(|store| store.entry(id).is_some())
+                    .read(move |store| store.entry(&target).is_some())
                     .map_err(error_message)?;
                 if !known {
                     return Err(format!("Entry {id} not found"));
@@ -87,6 +89,7 @@ fn query(store: &Store, what: &str, which: Option<&str>) -> Option<Value> {
             Some(leaf) => values(store.path_to(leaf)),
             None => values(store.path()),
         }),
+        "turn" => newest_turn(store),
         "header" => serde_json::from_slice(store.header().json()).ok(),
         "entries" => Some(values(store.entries())),
         "labels" => {
@@ -99,6 +102,18 @@ fn query(store: &Store, what: &str, which: Option<&str>) -> Option<Value> {
         "name" => Some(store.name()?.into()),
         _ => None,
     }
+}
+
+/// Returns the ids of the newest answer on the branch and of the tool results after it.
+fn newest_turn(store: &Store) -> Option<Value> {
+    let path = store.path();
+    let is_answer = |entry: &&&Entry| entry.kind() == EntryKind::Message(Role::Assistant);
+    let answer = path.iter().rev().find(is_answer)?;
+    let newer = path.iter().rev().take_while(|entry| !is_answer(entry));
+    let results = newer.filter(|entry| entry.kind() == EntryKind::Message(Role::ToolResult));
+    let mut results: Vec<&str> = results.map(|entry| entry.id().as_str()).collect();
+    results.reverse();
+    Some(json!({"answer": answer.id().as_str(), "results": results}))
 }
 
 fn values<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Value {

@@ -6,7 +6,8 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use pinion_message::ToolSpec;
 use pinion_tools::{
-    Execution, NullText, Tool, ToolContext, ToolError, ToolOutput, validate_typebox,
+    Execution, Exposure, Namespace, NullText, Tool, ToolContext, ToolError, ToolOutput,
+    validate_typebox,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -32,6 +33,15 @@ pub(super) struct ToolDeclaration {
     guidelines: Vec<String>,
     #[serde(default)]
     sequential: bool,
+    /// False starts the tool inactive.
+    #[serde(default)]
+    default_active: bool,
+    #[serde(default)]
+    exposure: ExposureName,
+    #[serde(default)]
+    namespace: Option<NamespaceCard>,
+    #[serde(default)]
+    output_schema: Option<Value>,
     #[serde(default)]
     prepares: bool,
     /// The parameters were built with TypeBox.
@@ -41,12 +51,33 @@ pub(super) struct ToolDeclaration {
     source_info: Value,
 }
 
+/// [`Exposure`] in the words of extensions.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum ExposureName {
+    #[default]
+    Direct,
+    ModelOnly,
+    Codemode,
+    Deferred,
+    Hidden,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct NamespaceCard {
+    name: String,
+    alias: String,
+    description: String,
+    instructions: String,
+}
+
 /// A tool that runs in an extension.
 pub(super) struct ExtensionTool {
     inner: Arc<Inner>,
     /// The instance that the tool belongs to.
     number: u64,
     spec: ToolSpec,
+    namespace: Option<Namespace>,
     declaration: ToolDeclaration,
 }
 
@@ -70,9 +101,16 @@ impl ExtensionTool {
             .as_deref()
             .map(one_line)
             .filter(|text| !text.is_empty());
+        let namespace = declaration.namespace.take().map(|card| Namespace {
+            name: card.name,
+            alias: card.alias,
+            description: card.description,
+            instructions: card.instructions,
+        });
         Arc::new(Self {
             inner: Arc::clone(inner),
             number,
+            namespace,
             spec: ToolSpec {
                 name: declaration.name.clone(),
                 description: std::mem::take(&mut declaration.description),
@@ -145,6 +183,28 @@ impl Tool for ExtensionTool {
         }
     }
 
+    fn starts_active(&self) -> bool {
+        self.declaration.default_active && self.exposure().is_declared()
+    }
+
+    fn exposure(&self) -> Exposure {
+        match self.declaration.exposure {
+            ExposureName::Direct => Exposure::Direct,
+            ExposureName::ModelOnly => Exposure::ModelOnly,
+            ExposureName::Codemode => Exposure::Codemode,
+            ExposureName::Deferred => Exposure::Deferred,
+            ExposureName::Hidden => Exposure::Hidden,
+        }
+    }
+
+    fn namespace(&self) -> Option<&Namespace> {
+        self.namespace.as_ref()
+    }
+
+    fn output_schema(&self) -> Option<&Value> {
+        self.declaration.output_schema.as_ref()
+    }
+
     fn source(&self) -> Option<Value> {
         Some(self.declaration.source_info.clone())
     }
@@ -157,6 +217,9 @@ impl Tool for ExtensionTool {
         Box::pin(async move {
             let mut work = self.work()?;
             work.report_to(Arc::clone(&context.updates));
+            if let Some(caller) = &context.nested {
+                work.nest(caller.clone());
+            }
             let stop = work.stopper();
             let name = json!(self.spec.name).to_string();
             let call_id = json!(*context.call_id).to_string();

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pinion_tools::UpdateSink;
+use pinion_tools::{NestedCaller, UpdateSink};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -58,6 +58,11 @@ impl Work {
         self.inner.updates.sinks().insert(self.number, sink);
     }
 
+    /// Lets the work call other tools.
+    pub fn nest(&self, caller: NestedCaller) {
+        self.inner.nested.add(self.number, caller);
+    }
+
     /// Calls a function of `js/api/main.js` with the number of the work and `arguments`, each of them JSON text.
     pub async fn call(
         &mut self,
@@ -84,6 +89,7 @@ impl Work {
 impl Drop for Work {
     fn drop(&mut self) {
         self.inner.updates.sinks().remove(&self.number);
+        self.inner.nested.remove(self.number);
         if !self.finished {
             let arguments = vec![self.number.to_string()];
             self.inner.post(&self.instance, "drop", arguments);
@@ -138,6 +144,14 @@ impl Inner {
         };
         self.fault("<runtime>", during, failure.clone());
         Err(failure)
+    }
+
+    /// Sends an event to the handlers of the current instance and does not wait for them.
+    pub(super) fn post_event(&self, event: &Value) {
+        if let Some(instance) = self.current() {
+            let work = Work::next_number().to_string();
+            self.post(&instance, "observe", vec![work, event.to_string()]);
+        }
     }
 
     /// Sends an event to all handlers; their answers are ignored.

@@ -13,8 +13,8 @@ use nix::unistd::Pid;
 use pinion_process::{Exit, Running};
 use rquickjs::prelude::{Async, Func, Opt};
 use rquickjs::{Ctx, Object};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::unix::pipe::{Receiver, Sender};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::UnixStream;
 use tokio_util::sync::CancellationToken;
 
 use super::bytes::Bytes;
@@ -30,21 +30,29 @@ struct Child {
     /// Taken by the operation that waits for the exit.
     running: RefCell<Option<Running>>,
     ended: Cell<bool>,
-    stdin: tokio::sync::Mutex<Option<Sender>>,
-    outputs: [Output; 2],
+    /// Standard input, then the descriptors 3 and up.
+    inputs: Vec<Input>,
+    /// Standard output, standard error, then the descriptors 3 and up.
+    outputs: Vec<Output>,
 }
+
+/// An end of a pipe that scripts write to; absent after it was closed.
+type Input = tokio::sync::Mutex<Option<Box<dyn AsyncWrite + Unpin>>>;
+
+/// An end of a pipe that scripts read from.
+type Reader = Box<dyn AsyncRead + Unpin>;
 
 /// An end of a pipe that scripts read from.
 struct Output {
     /// Absent during a read, and after the end.
-    pipe: RefCell<Option<Receiver>>,
+    pipe: RefCell<Option<Reader>>,
     closed: CancellationToken,
 }
 
 impl Output {
-    fn new(pipe: Option<Receiver>, closed: &CancellationToken) -> Self {
+    fn new(pipe: Option<impl AsyncRead + Unpin + 'static>, closed: &CancellationToken) -> Self {
         Self {
-            pipe: RefCell::new(pipe),
+            pipe: RefCell::new(pipe.map(|pipe| Box::new(pipe) as Reader)),
             closed: closed.child_token(),
         }
     }
@@ -108,21 +116,31 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, host: &Host) -> rq
                 ChildSpec::parse(&spec).map_err(|syscall_error| syscall_error.throw(&ctx))?;
             let call = format!("spawn {}", spec.file);
             let fail = |error: io::Error| SyscallError::new(error, call.as_str()).throw(&ctx);
-            let (launch, pipes) = spec
+            let (launch, mut pipes) = spec
                 .prepare()
                 .map_err(|syscall_error| syscall_error.throw(&ctx))?;
-            let running = block_on(pinion_process::launch(launch)).map_err(fail)?;
+            let extra_theirs = std::mem::take(&mut pipes.extra_theirs);
+            let running =
+                block_on(pinion_process::launch_with(launch, extra_theirs)).map_err(fail)?;
             let pid = running.pid();
             let id = next.replace(next.get() + 1);
+            let stdin = pipes.stdin.map(|pipe| Box::new(pipe) as Box<_>);
+            let mut inputs = vec![Input::new(stdin)];
+            let mut outputs = vec![
+                Output::new(pipes.stdout, &closed),
+                Output::new(pipes.stderr, &closed),
+            ];
+            for pipe in pipes.extra {
+                let (reader, writer) = pipe.map(UnixStream::into_split).unzip();
+                inputs.push(Input::new(writer.map(|pipe| Box::new(pipe) as Box<_>)));
+                outputs.push(Output::new(reader, &closed));
+            }
             let child = Child {
                 pid,
                 running: RefCell::new(Some(running)),
                 ended: Cell::new(false),
-                stdin: tokio::sync::Mutex::new(pipes.stdin),
-                outputs: [
-                    Output::new(pipes.stdout, &closed),
-                    Output::new(pipes.stderr, &closed),
-                ],
+                inputs,
+                outputs,
             };
             table.borrow_mut().insert(id, Rc::new(child));
             rquickjs::Result::Ok(vec![id as i32, pid])
@@ -176,32 +194,41 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, host: &Host) -> rq
     let table = children.clone();
     group.set(
         "write",
-        Func::from(Async(move |ctx: Ctx<'js>, id: u32, bytes: Bytes| {
-            let child = table.borrow().get(&id).cloned();
-            async move {
-                let closed =
-                    || SyscallError::new(io::Error::from_raw_os_error(libc::EPIPE), "write");
-                let Some(child) = child else {
-                    return Err(closed().throw(&ctx));
-                };
-                let mut stdin = child.stdin.lock().await;
-                let Some(pipe) = stdin.as_mut() else {
-                    return Err(closed().throw(&ctx));
-                };
-                let written = pipe.write_all(&bytes.0).await;
-                written.map_err(|error| SyscallError::new(error, "write").throw(&ctx))
-            }
-        })),
+        Func::from(Async(
+            move |ctx: Ctx<'js>, id: u32, which: usize, bytes: Bytes| {
+                let child = table.borrow().get(&id).cloned();
+                async move {
+                    let closed =
+                        || SyscallError::new(io::Error::from_raw_os_error(libc::EPIPE), "write");
+                    let Some(child) = child else {
+                        return Err(closed().throw(&ctx));
+                    };
+                    let Some(input) = child.inputs.get(which) else {
+                        return Err(closed().throw(&ctx));
+                    };
+                    let mut input = input.lock().await;
+                    let Some(pipe) = input.as_mut() else {
+                        return Err(closed().throw(&ctx));
+                    };
+                    let written = pipe.write_all(&bytes.0).await;
+                    written.map_err(|error| SyscallError::new(error, "write").throw(&ctx))
+                }
+            },
+        )),
     )?;
 
     let table = children.clone();
     group.set(
         "closeInput",
-        Func::from(Async(move |id: u32| {
+        Func::from(Async(move |id: u32, which: usize| {
             let child = table.borrow().get(&id).cloned();
             async move {
-                if let Some(child) = child {
-                    child.stdin.lock().await.take();
+                let input = child.as_ref().and_then(|child| child.inputs.get(which));
+                if let Some(input) = input
+                    && let Some(mut pipe) = input.lock().await.take()
+                {
+                    // Closes the direction of a pipe that works in both.
+                    let _ = pipe.shutdown().await;
                 }
             }
         })),

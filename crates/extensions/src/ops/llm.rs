@@ -41,7 +41,7 @@ struct Answer {
 /// An item that a script fetches.
 enum StreamItem {
     /// An event of the answer.
-    Event(StreamEvent),
+    Event(Box<StreamEvent>),
     /// A question about the exchange, which the script answers with `reply`.
     Question(Value),
 }
@@ -80,6 +80,10 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, host: &Host) -> Re
                 .collect();
             json!(names).to_string()
         }),
+    )?;
+    llm.set(
+        "keyVariables",
+        Func::from(|provider: String| json!(pinion_llm::key_variables(&provider)).to_string()),
     )?;
     llm.set(
         "environmentKey",
@@ -252,12 +256,8 @@ fn start(
                 Ok(granted) => granted.apply(&mut request.options),
                 Err(message) => {
                     // An error means that the script does not read the answer any more.
-                    let _ = sender
-                        .send(StreamItem::Event(StreamEvent::End(refused(
-                            &request.model,
-                            message,
-                        ))))
-                        .await;
+                    let refused = StreamEvent::End(refused(&request.model, message));
+                    let _ = sender.send(StreamItem::Event(Box::new(refused))).await;
                     return;
                 }
             }
@@ -266,7 +266,11 @@ fn start(
         }
         let mut events = provider.stream(request);
         while let Some(event) = events.next().await {
-            if sender.send(StreamItem::Event(event)).await.is_err() {
+            if sender
+                .send(StreamItem::Event(Box::new(event)))
+                .await
+                .is_err()
+            {
                 return;
             }
         }
@@ -291,6 +295,9 @@ fn refused(model: &Model, message: String) -> AssistantMessage {
         response_id: None,
         response_model: None,
         error_message: Some(message),
+        raw_stop_reason: None,
+        duration_ms: None,
+        thinking_level: None,
     }
 }
 
@@ -306,7 +313,7 @@ async fn next(answer: &Answer) -> Option<String> {
 
 fn to_json(item: StreamItem) -> Value {
     let event = match item {
-        StreamItem::Event(event) => event,
+        StreamItem::Event(event) => *event,
         StreamItem::Question(question) => return question,
     };
     match event {

@@ -1,6 +1,7 @@
 //! `ops.url`: parsing and building URLs.
 
 use ::url::{Url, quirks};
+use pinion_text::percent;
 use rquickjs::prelude::{Func, Opt};
 use rquickjs::{Ctx, Object, Result};
 
@@ -83,24 +84,5 @@ fn parts<'js>(ctx: &Ctx<'js>, url: &Url) -> Result<Object<'js>> {
 
 /// Decodes percent escapes; bytes that are not UTF-8 become replacement characters.
 fn decode(text: String) -> String {
-    let bytes = text.as_bytes();
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let hex = (bytes[at] == b'%')
-            .then(|| text.get(at + 1..at + 3))
-            .flatten()
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        match hex {
-            Some(byte) => {
-                decoded.push(byte);
-                at += 3;
-            }
-            None => {
-                decoded.push(bytes[at]);
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&decoded).into_owned()
+    String::from_utf8_lossy(&percent::decode(text.as_bytes())).into_owned()
 }

@@ -78,9 +78,11 @@ const HOST_PACKAGES: &[(&str, &str)] = &[
     ("pi-ai", "packages/pi-ai"),
     ("pi-ai/anthropic", "packages/pi-ai"),
     ("pi-ai/azure-openai-responses", "packages/pi-ai"),
+    ("pi-ai/compat", "packages/pi-ai"),
     ("pi-ai/google", "packages/pi-ai"),
     ("pi-ai/google-vertex", "packages/pi-ai"),
     ("pi-ai/mistral", "packages/pi-ai"),
+    ("pi-ai/models", "packages/pi-ai"),
     ("pi-ai/oauth", "packages/pi-ai-oauth"),
     ("pi-ai/openai-codex-responses", "packages/pi-ai"),
     ("pi-ai/openai-completions", "packages/pi-ai"),
@@ -89,7 +91,15 @@ const HOST_PACKAGES: &[(&str, &str)] = &[
     ("pi-tui", "packages/pi-tui"),
 ];
 
-/// ModuleResolver of Node's modules, including those that pinion does not provide.
+/// Directories of the host's packages whose modules all have the same path.
+const HOST_DIRECTORIES: &[(&str, &str)] = &[
+    ("pi-agent-core/", "packages/pi-agent-core"),
+    ("pi-ai/api/", "packages/ai_api"),
+    ("pi-ai/providers/", "packages/ai_catalog"),
+    ("pi-ai/utils/", "packages/pi-ai-utils"),
+];
+
+/// Names of Node's modules, including those that pinion does not provide.
 const NODE_NAMES: &[&str] = &[
     "assert",
     "assert/strict",
@@ -162,7 +172,7 @@ pub(crate) enum Builtin {
 pub(crate) fn find(name: &str) -> Option<Builtin> {
     for scope in SCOPES {
         if let Some(package) = name.strip_prefix(scope)
-            && let Some((_, path)) = HOST_PACKAGES.iter().find(|(known, _)| *known == package)
+            && let Some(path) = host_path(package)
         {
             return Some(Builtin::Here(path));
         }
@@ -180,10 +190,24 @@ pub(crate) fn find(name: &str) -> Option<Builtin> {
     (name.starts_with("node:") || NODE_NAMES.contains(&bare)).then_some(Builtin::Missing)
 }
 
+/// Returns the path of a module of the host's packages, named without their scope.
+fn host_path(package: &str) -> Option<&'static str> {
+    let exact = HOST_PACKAGES.iter().find(|(known, _)| *known == package);
+    let directory = || {
+        HOST_DIRECTORIES
+            .iter()
+            .find(|(known, _)| package.starts_with(known))
+    };
+    exact.or_else(directory).map(|(_, path)| *path)
+}
+
 /// Returns the name under which `path` is imported, for messages.
 pub(crate) fn public_name(path: &str) -> String {
     if let Some((name, _)) = HOST_PACKAGES.iter().find(|(_, known)| *known == path) {
         return format!("{}{name}", SCOPES[0]);
+    }
+    if let Some((name, _)) = HOST_DIRECTORIES.iter().find(|(_, known)| *known == path) {
+        return format!("{}{}", SCOPES[0], name.trim_end_matches('/'));
     }
     TABLE
         .iter()

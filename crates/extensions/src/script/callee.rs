@@ -51,6 +51,14 @@ fn message(line: &str, column: usize) -> Option<String> {
     if end == start || !(called || new.is_some()) {
         return None;
     }
+    // `new` is reported at the start of the chain of members.
+    while new.is_some()
+        && text
+            .get(end)
+            .is_some_and(|next| *next == '.' || is_word(*next))
+    {
+        end += 1;
+    }
     let callee: String = text[first..end].iter().collect();
     let what = if new.is_some() {
         "constructor"
@@ -132,6 +140,11 @@ mod tests {
                 Some("ctx.ui.custom is not a function"),
             ),
             ("f()", "f", Some("f is not a function")),
+            (
+                "x = new things.Thing(1)",
+                "things",
+                Some("things.Thing is not a constructor"),
+            ),
             (
                 "x = new Thing(1)",
                 "Thing",

@@ -103,10 +103,29 @@ fn as_text<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> String {
 /// differently from V8, which extensions are written for. `stack` holds the location of the error.
 #[must_use]
 pub fn readable_message(message: &str, stack: Option<&str>) -> String {
-    if message == "not a function" {
+    if matches!(message, "not a function" | "not a constructor") {
         return stack
             .and_then(not_a_function)
             .unwrap_or_else(|| message.to_owned());
+    }
+    if let Some(name) = message.strip_suffix(" is not initialized")
+        && !name.contains(' ')
+    {
+        return format!("Cannot access '{name}' before initialization");
+    }
+    match message {
+        "cannot convert to object" => {
+            return "Cannot convert undefined or null to object".to_owned();
+        }
+        "circular reference" => return "Converting circular structure to JSON".to_owned(),
+        "invalid 'instanceof' right operand" => {
+            return "Right-hand side of 'instanceof' is not callable".to_owned();
+        }
+        "invalid 'in' operand" => {
+            return "Cannot use 'in' operator to search for a key in a value that is not an object"
+                .to_owned();
+        }
+        _ => {}
     }
     for (start, verb) in [
         ("cannot read property '", "read"),

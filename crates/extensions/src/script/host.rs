@@ -31,6 +31,8 @@ struct Inner {
     timers: RefCell<Timers>,
     closed: CancellationToken,
     uncaught: RefCell<Option<Persistent<Function<'static>>>>,
+    /// Releases what operations hold of the engine.
+    closers: RefCell<Vec<Box<dyn FnOnce()>>>,
 }
 
 impl Host {
@@ -49,6 +51,7 @@ impl Host {
             timers: RefCell::default(),
             closed: CancellationToken::new(),
             uncaught: RefCell::default(),
+            closers: RefCell::default(),
         }))
     }
 
@@ -92,6 +95,16 @@ impl Host {
     /// Returns the time that an operation may block the script before the watchdog interrupts it.
     pub(crate) fn time_left(&self) -> Duration {
         self.0.watch.time_left()
+    }
+
+    /// Reports whether to interrupt the script. An operation that runs for long asks every few milliseconds.
+    pub(crate) fn must_stop(&self) -> bool {
+        self.0.watch.must_stop()
+    }
+
+    /// Calls `release` when the generation is closed.
+    pub(crate) fn on_close(&self, release: impl FnOnce() + 'static) {
+        self.0.closers.borrow_mut().push(Box::new(release));
     }
 
     /// Records that an operation blocked the script, so that its time counts as running time.
@@ -143,5 +156,7 @@ impl Host {
         self.0.closed.cancel();
         self.0.timers.borrow_mut().clear();
         self.0.uncaught.borrow_mut().take();
+        let closers = self.0.closers.take();
+        closers.into_iter().for_each(|release| release());
     }
 }

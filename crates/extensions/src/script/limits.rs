@@ -57,6 +57,8 @@ pub(crate) struct Watch {
     turn: Cell<Instant>,
     last_check: Cell<Instant>,
     reason: Cell<Option<Reason>>,
+    /// The last interruption was for memory.
+    was_memory: Cell<bool>,
     running: RefCell<Option<Running>>,
     unfinished: RefCell<HashMap<u64, CancellationToken>>,
 }
@@ -86,6 +88,7 @@ impl Watch {
             turn: Cell::new(Instant::now()),
             last_check: Cell::new(Instant::now()),
             reason: Cell::new(None),
+            was_memory: Cell::new(false),
             running: RefCell::new(None),
             unfinished: RefCell::default(),
         }
@@ -191,9 +194,15 @@ impl Watch {
         self.used.load(Ordering::Relaxed) > self.memory_limit.get()
     }
 
+    /// Reports whether the last interruption was for memory.
+    pub(crate) fn was_memory(&self) -> bool {
+        self.was_memory.get()
+    }
+
     /// Returns the reason of the last interruption. `location` is the location of the script, from its stack trace.
     pub(crate) fn interruption(&self, location: Option<&str>) -> Option<ScriptError> {
         let reason = self.reason.take()?;
+        self.was_memory.set(reason == Reason::Memory);
         let running = self
             .running
             .borrow()

@@ -30,6 +30,10 @@ use super::spin_wait::SpinWait;
 /// Bytes allocated before the first garbage collection. Loading produces next to no garbage.
 const FIRST_COLLECTION: usize = 4 << 20;
 
+/// Jobs that no call waits for and that are interrupted for their memory before all generations are dropped. An
+/// interruption frees a part of a chain of promises that grows without end, so that it reaches the limit again and again.
+const ORPHANED_LIMIT: u32 = 4;
+
 /// Time that memory may stay over the limit before all generations are dropped.
 const FULL_GRACE: Duration = Duration::from_millis(250);
 
@@ -127,6 +131,8 @@ struct Engine {
     exhausted: Cell<bool>,
     /// The time since when memory is over the limit.
     full_since: Cell<Option<Instant>>,
+    /// Interruptions for memory in jobs that no call waited for.
+    orphaned: Cell<u32>,
     /// The generations that the engine before this one lost.
     lost: Option<LostGenerations>,
 }
@@ -174,6 +180,7 @@ impl Engine {
             requests: SpinWait::default(),
             exhausted: Cell::new(false),
             full_since: Cell::new(None),
+            orphaned: Cell::new(0),
             lost,
         })
     }
@@ -409,6 +416,10 @@ impl Engine {
             && realm.fail_all(&error) == 0
         {
             realm.host().report_error(UncaughtKind::Interrupted, error);
+            if self.watch.was_memory() {
+                self.orphaned.set(self.orphaned.get() + 1);
+                self.exhausted.set(self.orphaned.get() >= ORPHANED_LIMIT);
+            }
         }
         if self.watch.is_full() {
             self.runtime.run_gc().await;

@@ -1,4 +1,4 @@
-//! A model that follows commands in the prompt: `CALL tool {json} && …`, `SAY text`, `SLOW`.
+//! A model that follows commands in the prompt: `CALL tool {json} && …`, `SAY text`, `SLOW`, `COSTLY`.
 
 use std::sync::Arc;
 
@@ -85,7 +85,10 @@ fn answer(request: &Request) -> AssistantMessage {
         api: request.model.api.clone(),
         provider: request.model.provider.clone(),
         model: request.model.id.clone(),
-        usage: Usage::default(),
+        usage: Usage {
+            output: if asked == "COSTLY" { 7 } else { 0 },
+            ..Usage::default()
+        },
         stop_reason: if calls {
             StopReason::ToolUse
         } else {
@@ -95,6 +98,9 @@ fn answer(request: &Request) -> AssistantMessage {
         response_id: None,
         response_model: None,
         error_message: None,
+        raw_stop_reason: None,
+        duration_ms: None,
+        thinking_level: None,
     }
 }
 

@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use pinion_agent::{
-    Answer, Command, Config, EngineError, EngineSettings, Event, Expanded, Expander, Handle, Hooks,
-    Listener, Models, Preferences, Prompt, Reply, Session, Steering, ToolOrder,
+    Admission, Answer, Command, Config, EngineBehaviour, EngineError, EngineSettings, Event,
+    Expanded, Expander, Gate, Handle, Hooks, Listener, Models, Preferences, Prompt, Reply, Session,
+    Steering, ToolOrder, Verdict,
 };
 use pinion_extensions::{
-    Contribution, ExtensionEntry, Extensions, LoadFailure, Loaded, Options, Services,
+    ApiRelease, Contribution, ExtensionEntry, Extensions, LoadFailure, Loaded, Mode, Options,
+    Services,
 };
 use pinion_llm::{Authorization, Provider};
 use pinion_message::{Message, Model, ThinkingLevel};
@@ -76,6 +78,38 @@ impl Services for Program {
             .push((name.to_owned(), config));
         *self.answering.lock().unwrap() = answering;
         Ok(())
+    }
+
+    fn register_virtual_model(&self, _: Model, answering: Arc<dyn Provider>) -> Result<(), String> {
+        *self.answering.lock().unwrap() = Some(answering);
+        Ok(())
+    }
+
+    fn unregister_virtual_model(&self, _: &str, _: &str) {
+        *self.answering.lock().unwrap() = None;
+    }
+
+    fn provider(&self) -> Option<Arc<dyn Provider>> {
+        Some(Arc::new(Obedient))
+    }
+
+    fn has_credentials(&self, provider: &str) -> bool {
+        provider == "mock"
+    }
+
+    fn scoped_models(&self) -> Vec<(Arc<Model>, Option<ThinkingLevel>)> {
+        vec![
+            (model("m1"), None),
+            (model("m2"), Some(ThinkingLevel::High)),
+        ]
+    }
+
+    fn is_project_trusted(&self) -> bool {
+        true
+    }
+
+    fn settings(&self) -> Value {
+        json!({"theme": "light"})
     }
 
     fn add_resources(&self, skills: Vec<Contribution>, _: Vec<Contribution>) {
@@ -143,6 +177,27 @@ impl Expander for Plain {
     }
 }
 
+/// Refuses calls whose arguments contain `GATED`.
+struct RefuseGated;
+
+impl Gate for RefuseGated {
+    fn begin(&self) {}
+
+    fn settled(&self) {}
+
+    fn admit<'a>(&'a self, call: Admission<'a>) -> BoxFuture<'a, Verdict> {
+        let verdict = if call.arguments.to_string().contains("GATED") {
+            Verdict::Refuse {
+                text: "refused by the gate".to_owned(),
+                details: json!({}),
+            }
+        } else {
+            Verdict::Run
+        };
+        Box::pin(std::future::ready(verdict))
+    }
+}
+
 struct Ear {
     lines: Lines,
     settled: mpsc::Sender<()>,
@@ -178,6 +233,8 @@ impl Listener for Ear {
                 follow_up,
             } => json!({"queued": [steering.len(), follow_up.len()]}),
             Event::SessionInfoChanged(name) => json!({"name": name}),
+            Event::ThinkingLevelChanged(level) => json!({"level": level}),
+            Event::EntryAppended(entry) => json!({"entry": entry["type"]}),
             Event::Settled { .. } => {
                 let _ = self.settled.try_send(());
                 return;
@@ -235,6 +292,16 @@ impl Stage {
         Self::with(&[("extension.ts", source)], Map::new(), |options| options).await
     }
 
+    /// Creates a stage whose engine and extensions follow pi 1.x.
+    pub async fn modern(source: &str) -> Self {
+        Self::with(&[("extension.ts", source)], Map::new(), |options| Options {
+            release: ApiRelease::Modern,
+            mode: Mode::Rpc,
+            ..options
+        })
+        .await
+    }
+
     pub async fn with(
         files: &[(&str, &str)],
         flags: Map<String, Value>,
@@ -254,12 +321,14 @@ impl Stage {
             }),
             ..Options::default()
         });
+        let release = options.release;
         let (directory, loaded) = load(files, options).await.expect("it loads");
         let extensions = loaded.extensions;
         extensions.start(flags).await.expect("it starts");
         let (sender, settled) = mpsc::channel(MOST_SETTLED);
         let cwd = directory.path().canonicalize().unwrap();
-        let session = spawn(cwd, &extensions, &program, lines.clone(), sender);
+        let behaviour = behaviour(release);
+        let session = spawn(cwd, &extensions, &program, lines.clone(), sender, behaviour);
         extensions.begin().await;
         Self {
             directory,
@@ -347,12 +416,25 @@ pub fn notes(lines: &[Value]) -> Vec<String> {
     texts.map(str::to_owned).collect()
 }
 
+/// Returns the switches that concern hooks.
+fn behaviour(release: ApiRelease) -> EngineBehaviour {
+    let is_modern = release == ApiRelease::Modern;
+    EngineBehaviour {
+        context_after_messages: is_modern,
+        ask_hooks_about_queued_messages: is_modern,
+        ask_hooks_about_custom_runs: is_modern,
+        reject_empty_compaction: is_modern,
+        ..EngineBehaviour::default()
+    }
+}
+
 fn spawn(
     cwd: PathBuf,
     extensions: &Extensions,
     program: &Arc<Program>,
     lines: Lines,
     settled: mpsc::Sender<()>,
+    behaviour: EngineBehaviour,
 ) -> Handle {
     let new = NewSession {
         cwd: cwd.clone(),
@@ -364,6 +446,7 @@ fn spawn(
     let active: Vec<String> = ["read", "bash", "edit", "write"].map(str::to_owned).into();
     let config = Config {
         store: Store::create(new).unwrap(),
+        messages: Vec::new(),
         session_directory: Some(cwd.join("sessions")),
         cwd,
         model: Some(model("m1")),
@@ -372,6 +455,7 @@ fn spawn(
         tools,
         active_tools: active,
         added_tools: extensions.tools(),
+        tool_supply: None,
         tool_filter: Default::default(),
         shell: ToolSettings::default(),
         system_prompt: Arc::new(|_: &[Arc<dyn Tool>]| "You help.".into()),
@@ -380,13 +464,14 @@ fn spawn(
             auto_retry: false,
             steering: Steering::WaitsForTurn,
             tool_order: ToolOrder::Parallel,
+            behaviour,
             ..EngineSettings::default()
         },
         preferences: Arc::new(Plain),
         expander: Arc::new(Plain),
         listeners: vec![Arc::new(Ear { lines, settled })],
         hooks: Some(Arc::new(extensions.clone()) as Arc<dyn Hooks>),
-        gate: None,
+        gate: Some(Arc::new(RefuseGated)),
     };
     Session::spawn(config).0
 }

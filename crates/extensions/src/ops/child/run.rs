@@ -50,10 +50,11 @@ pub(super) fn run_to_completion(
 
 async fn run(spec: ChildSpec, input: Option<Vec<u8>>, limit: Duration) -> io::Result<Finished> {
     let hard_deadline = Instant::now() + limit;
-    let (launch, pipes) = spec
+    let (launch, mut pipes) = spec
         .prepare()
         .map_err(|syscall_error| io::Error::other(format!("{syscall_error:?}")))?;
-    let mut running = pinion_process::launch(launch).await?;
+    let extra_theirs = std::mem::take(&mut pipes.extra_theirs);
+    let mut running = pinion_process::launch_with(launch, extra_theirs).await?;
     let pid = running.pid();
     let most = spec
         .max_buffer

@@ -11,6 +11,7 @@ use std::thread::Thread;
 
 use pinion_process::{Environment, Launch, input_pipe, output_pipe};
 use serde::Deserialize;
+use tokio::net::UnixStream;
 use tokio::net::unix::pipe::{Receiver, Sender};
 
 use crate::ops::fs::duplicate;
@@ -25,7 +26,8 @@ pub(super) struct ChildSpec {
     cwd: Option<PathBuf>,
     /// The whole environment.
     env: Vec<(String, String)>,
-    stdio: [Stdio; 3],
+    /// At least three.
+    stdio: Vec<Stdio>,
     /// Milliseconds; for a synchronous run.
     #[serde(default)]
     pub(super) timeout: Option<f64>,
@@ -58,12 +60,20 @@ pub(super) struct Pipes {
     pub(super) stdin: Option<Sender>,
     pub(super) stdout: Option<Receiver>,
     pub(super) stderr: Option<Receiver>,
+    /// pinion's ends of the descriptors 3 and up; `None` for those that are not pipes.
+    pub(super) extra: Vec<Option<UnixStream>>,
+    /// The ends of the child.
+    pub(super) extra_theirs: Vec<OwnedFd>,
 }
 
 impl ChildSpec {
     pub(super) fn parse(json: &str) -> Outcome<Self> {
-        serde_json::from_str(json)
-            .map_err(|error| SyscallError::new(io::Error::other(error), "spawn"))
+        let spec: Self = serde_json::from_str(json)
+            .map_err(|error| SyscallError::new(io::Error::other(error), "spawn"))?;
+        if spec.stdio.len() < 3 {
+            return Err(SyscallError::new(io::ErrorKind::InvalidInput, "spawn"));
+        }
+        Ok(spec)
     }
 
     /// Returns the launch request and pinion's ends of the pipes.
@@ -98,6 +108,11 @@ impl ChildSpec {
         }
         launch.stdout = output(self.stdio[1], &mut pipes.stdout)?;
         launch.stderr = output(self.stdio[2], &mut pipes.stderr)?;
+        for stdio in &self.stdio[3..] {
+            let (ours, theirs) = extra(*stdio)?;
+            pipes.extra.push(ours);
+            pipes.extra_theirs.push(theirs);
+        }
         Ok((launch, pipes))
     }
 }
@@ -116,6 +131,28 @@ fn output(stdio: Stdio, ours: &mut Option<Receiver>) -> Outcome<Option<OwnedFd>>
             copy.map(Some).map_err(fail)
         }
         Stdio::File(fd) => duplicate(fd).map(Some),
+    }
+}
+
+/// Returns both ends of a descriptor beyond standard error. A pipe there works in both directions.
+fn extra(stdio: Stdio) -> Outcome<(Option<UnixStream>, OwnedFd)> {
+    let fail = |error: io::Error| SyscallError::new(error, "pipe");
+    match stdio {
+        Stdio::Named(Named::Pipe) => {
+            let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(fail)?;
+            ours.set_nonblocking(true).map_err(fail)?;
+            let ours = UnixStream::from_std(ours).map_err(fail)?;
+            Ok((Some(ours), theirs.into()))
+        }
+        Stdio::Named(Named::Ignore) | Stdio::File(0) => {
+            let null = std::fs::File::open("/dev/null").map_err(fail)?;
+            Ok((None, null.into()))
+        }
+        Stdio::File(1 | 2) => {
+            let copy = io::stderr().as_fd().try_clone_to_owned();
+            copy.map(|copy| (None, copy)).map_err(fail)
+        }
+        Stdio::File(fd) => duplicate(fd).map(|copy| (None, copy)),
     }
 }
 

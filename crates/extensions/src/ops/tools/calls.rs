@@ -147,11 +147,13 @@ fn start(host: &Host, input: CallInput) -> std::result::Result<ToolCall, String>
     let context = ToolContext {
         call_id: input.call_id.into(),
         cwd: Arc::new(input.cwd),
+        env: Vec::new(),
         cancel: cancel.clone(),
         updates: Arc::new(move |output| {
             *newest.lock().unwrap_or_else(PoisonError::into_inner) = Some(output);
             news.notify_one();
         }),
+        nested: None,
     };
     let (sender, outcome) = oneshot::channel();
     runtime(&**services)?.spawn(async move {
