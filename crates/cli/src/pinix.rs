@@ -4,8 +4,10 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
+use pinion_text::nearest;
+
 use crate::tables::pinix as table;
-use crate::{Command, Line, Place};
+use crate::{Command, Error, Line, Place, Problem};
 
 /// The link by which the program was called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -214,7 +216,7 @@ fn pinix(arguments: &[String]) -> Result<PinixCommand, String> {
             }
             Some(word) => words
                 .grouped(word, 2)
-                .ok_or_else(|| unknown(&format!("hub {word}")))?,
+                .ok_or_else(|| unknown(&Place::below("pinix", &table::HUB), word))?,
         },
         "invoke" => words.call(1),
         "data" => PinixCommand::Clip(words.translated(&["data"], 1)),
@@ -237,7 +239,9 @@ fn pinix(arguments: &[String]) -> Result<PinixCommand, String> {
         }
         word => match words.grouped(word, 1) {
             Some(command) => command,
-            None if word.starts_with('-') => return Err(unknown(word)),
+            None if word.starts_with('-') => {
+                return Err(unknown(&Place::root(&table::PINIX), word));
+            }
             None => words.call(0),
         },
     })
@@ -253,13 +257,24 @@ fn registry(words: &[String]) -> Result<PinixCommand, String> {
         ("" | "--help" | "-h", None) => {
             Ok(PinixCommand::Help(Place::below("pinix", &table::REGISTRY)))
         }
-        (word, None) => Err(unknown(&format!("registry {word}"))),
+        (word, None) => Err(unknown(&Place::below("pinix", &table::REGISTRY), word)),
     }
 }
 
-/// Returns the message for an unknown command.
-fn unknown(word: &str) -> String {
-    format!("unknown command {word}. See `pinix --help`.")
+/// Returns the message for a word that is neither a command nor a flag of the group at `place`.
+fn unknown(place: &Place, word: &str) -> String {
+    let problem = if word.starts_with('-') {
+        Problem::unknown_flag(word, place.all_flags())
+    } else {
+        let nearest = nearest(word, place.command.words());
+        Problem::UnknownCommand {
+            group: place.name().to_owned(),
+            word: word.to_owned(),
+            nearest: nearest.map(|nearest| format!("{} {nearest}", place.words())),
+        }
+    };
+    let words = place.words().to_owned();
+    Error { words, problem }.to_string()
 }
 
 /// Translates the arguments of `pinix start` and `pinixd` to those of `pinion hub`. `root` is the hub's directory, if
@@ -378,6 +393,29 @@ mod tests {
         assert!(Link::Pinix.command(&words("--server")).is_err());
         assert!(Link::Pinix.command(&words("hub fly")).is_err());
         assert!(Link::Pinix.command(&words("--fly")).is_err());
+    }
+
+    #[test]
+    fn unknown_words_and_flags_are_named_with_the_nearest() {
+        for (line, said) in [
+            (
+                "--servr x",
+                "unknown option --servr. Did you mean --server? See `pinix --help`.",
+            ),
+            (
+                "hub lst",
+                "unknown command `hub lst`. Did you mean `pinix hub list`? See `pinix hub --help`.",
+            ),
+            ("registry serch", "Did you mean `pinix registry search`?"),
+            (
+                "hub --bogus",
+                "unknown option --bogus. See `pinix hub --help`.",
+            ),
+        ] {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let error = Link::Pinix.command(&words).unwrap_err();
+            assert!(error.contains(said), "{line}: {error}");
+        }
     }
 
     #[test]

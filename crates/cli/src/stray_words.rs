@@ -10,20 +10,12 @@ use crate::tables::{prompts, root};
 const ELSEWHERE: &[(&[&str], &str)] = &[
     (
         &[
-            "login", "logout", "auth", "account", "whoami", "key", "keys", "signin", "signup",
+            "login", "logout", "account", "whoami", "key", "keys", "signin", "signup",
         ],
         "Keys come from the environment, such as ANTHROPIC_API_KEY, or from auth.json; `pinion doctor` shows what is set.",
     ),
     (
-        &[
-            "config",
-            "configure",
-            "settings",
-            "setup",
-            "init",
-            "onboard",
-            "env",
-        ],
+        &["configure", "settings", "setup", "init", "onboard", "env"],
         "Settings are kept in settings.json; `pinion doctor` checks them.",
     ),
     (
@@ -191,7 +183,7 @@ mod tests {
             (&["login"], "ANTHROPIC_API_KEY"),
             (&["Login"], "ANTHROPIC_API_KEY"),
             (&["lgoin"], "Did you mean `login`?"),
-            (&["--no-session", "config"], "settings.json"),
+            (&["--no-session", "configure"], "settings.json"),
             (&["init"], "settings.json"),
             (&["sesions"], "Did you mean `sessions`?"),
             (
@@ -209,7 +201,11 @@ mod tests {
             let error = checked(&root::PINION, line).unwrap_err();
             assert!(error.contains(said), "{line:?}: {error}");
         }
-        for line in [&["auth", "print-api-key"][..], &["lst"], &["one", "two"]] {
+        for line in [
+            &["--no-session", "auth", "print-api-key"][..],
+            &["lst"],
+            &["one", "two"],
+        ] {
             checked(&root::PI, line).unwrap_err();
         }
     }

@@ -1,10 +1,12 @@
 //! The tables of all commands, by the name of the program.
 
+pub mod auth;
 pub mod clip;
 pub mod commands;
 pub mod databases;
 pub mod fleet;
 pub mod hub;
+pub mod mcp;
 pub mod packages;
 pub mod pinix;
 pub mod prompts;

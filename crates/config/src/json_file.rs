@@ -61,7 +61,7 @@ fn parse(text: &str) -> Parsed {
 
 /// Reads the object in `path`. An absent file is an empty object; a broken one is empty and
 /// reported.
-pub(crate) fn read(path: &Path, notices: &mut Vec<Notice>) -> Map<String, Value> {
+pub fn read(path: &Path, notices: &mut Vec<Notice>) -> Map<String, Value> {
     let text = match text_file::read_text_if_present(path) {
         Ok(Some(text)) => text,
         Ok(None) => return Map::new(),
@@ -86,7 +86,7 @@ pub(crate) fn read(path: &Path, notices: &mut Vec<Notice>) -> Map<String, Value>
 }
 
 /// Calls `change` with the object in `path` and writes it back if it became different.
-pub(crate) fn update(
+pub fn update(
     path: &Path,
     change: impl FnOnce(&mut Map<String, Value>),
 ) -> Result<(), ConfigError> {

@@ -12,6 +12,7 @@ mod error;
 mod extensions;
 mod file_arguments;
 mod frontmatter;
+mod installed_pi;
 mod json_file;
 mod migrations;
 mod notice;
@@ -35,6 +36,8 @@ pub use error::ConfigError;
 pub use extensions::{ExtensionEntry, ExtensionFlags, FoundExtensions, find_extensions};
 pub use file_arguments::{FileArguments, FileImage, PreparedImage};
 pub use frontmatter::parse_frontmatter;
+pub use installed_pi::InstalledPi;
+pub use json_file::{read as read_json_file, update as update_json_file};
 pub use migrations::migrate;
 pub use notice::Notice;
 pub use packages::{
@@ -43,10 +46,13 @@ pub use packages::{
 };
 pub use resources::{CommandInfo, Expanded, LazyResources, Resources};
 pub use settings::{
-    BranchSummary, Compaction, Images, ProviderRetry, ResourceKind, Retry, Settings, SettingsFile,
+    BranchSummary, Compaction, Images, ProviderRetry, ResourceKind, Retry, Settings,
+    SettingsChanges, SettingsFile, SettingsWriter,
 };
 pub use skills::{ExpansionError, Skill, SkillVisibility};
 pub use source_info::{Scope, SourceInfo};
-pub use system_prompt::{PromptParts, PromptTexts, compose_system_prompt, today};
+pub use system_prompt::{
+    PromptParts, PromptTexts, compose_system_prompt, system_prompt_sections, today,
+};
 pub use templates::PromptTemplate;
 pub use trust::{ProjectTrust, Trust, TrustFlag};

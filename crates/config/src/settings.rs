@@ -6,6 +6,7 @@
 mod keys;
 mod legacy;
 mod values;
+mod writer;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use pinion_message::ThinkingLevel;
 use serde_json::{Map, Value};
 
 pub use values::{BranchSummary, Compaction, Images, ProviderRetry, Retry};
+pub use writer::{SettingsChanges, SettingsWriter};
 
 use crate::{ConfigError, Dirs, Notice, ProjectTrust, json_file, trust};
 
@@ -108,6 +110,11 @@ impl Settings {
             set_path(&mut global, path, value.clone());
         }
         *self = Self::from_layers(global, Layer::clone(&self.project));
+    }
+
+    /// Returns the settings in effect: the user's, changed by the project's.
+    pub fn effective(&self) -> Value {
+        Value::Object(Layer::clone(&self.merged))
     }
 
     /// The value at a dotted path such as `retry.maxRetries`; `null` counts as absent.

@@ -33,59 +33,84 @@ pub fn today() -> String {
     pinion_text::zone::now().date().to_string()
 }
 
+/// Returns the system prompt.
 pub fn compose_system_prompt(parts: &PromptParts<'_>) -> String {
-    let has = |name: &str| parts.tools.iter().any(|(tool, _)| *tool == name);
-    let mut prompt = match parts.custom {
-        Some(custom) => custom.to_owned(),
-        None => default_prompt(parts, has),
-    };
-    if let Some(append) = parts.append {
-        prompt.push_str("\n\n");
-        prompt.push_str(append);
-    }
-    if !parts.context_files.is_empty() {
-        prompt.push_str("\n\n# Project Context\n\nInstructions that belong to this project:\n\n");
-        for file in parts.context_files {
-            let _ = write!(prompt, "## {}\n\n{}\n\n", file.path.display(), file.content);
-        }
-    }
-    if has("read") {
-        list_skills(&mut prompt, parts.skills);
-    }
-    let cwd = parts.cwd.display();
-    let _ = write!(
-        prompt,
-        "\nCurrent date: {}\nCurrent working directory: {cwd}",
-        parts.date
-    );
-    prompt
+    let sections = sections(parts).into_iter();
+    sections.map(|(_, text)| text).collect()
 }
 
-fn default_prompt(parts: &PromptParts<'_>, has: impl Fn(&str) -> bool) -> String {
-    let mut prompt = String::from(
-        "You are an expert coding assistant. You work inside pinion, a program that runs coding \
-         agents: you read files, run commands, and change or write code for the user.\n\n\
-         Available tools:\n",
+/// Returns the sections of the system prompt by name, in order, without the blank lines between them.
+pub fn system_prompt_sections(parts: &PromptParts<'_>) -> Vec<(&'static str, String)> {
+    let sections = sections(parts).into_iter();
+    sections
+        .map(|(name, text)| (name, text.trim().to_owned()))
+        .collect()
+}
+
+/// Returns the sections with the blank lines between them.
+fn sections(parts: &PromptParts<'_>) -> Vec<(&'static str, String)> {
+    let has = |name: &str| parts.tools.iter().any(|(tool, _)| *tool == name);
+    let mut sections = match parts.custom {
+        Some(custom) => vec![("preamble", custom.to_owned())],
+        None => default_sections(parts, has),
+    };
+    if let Some(append) = parts.append {
+        sections.push(("addendum", format!("\n\n{append}")));
+    }
+    if !parts.context_files.is_empty() {
+        let mut text =
+            String::from("\n\n# Project Context\n\nInstructions that belong to this project:\n\n");
+        for file in parts.context_files {
+            let _ = write!(text, "## {}\n\n{}\n\n", file.path.display(), file.content);
+        }
+        sections.push(("project_context", text));
+    }
+    if has("read")
+        && let Some(skills) = skill_list(parts.skills)
+    {
+        sections.push(("skills", skills));
+    }
+    let place = format!(
+        "\nCurrent date: {}\nCurrent working directory: {}",
+        parts.date,
+        parts.cwd.display()
     );
+    sections.push(("cwd", place));
+    sections
+}
+
+fn default_sections(
+    parts: &PromptParts<'_>,
+    has: impl Fn(&str) -> bool,
+) -> Vec<(&'static str, String)> {
+    let preamble = "You are an expert coding assistant. You work inside pinion, a program that runs coding \
+                    agents: you read files, run commands, and change or write code for the user.\n\n";
+    let mut tools = String::from("Available tools:\n");
     if parts.tools.is_empty() {
-        prompt.push_str("(none)\n");
+        tools.push_str("(none)\n");
     }
     for (name, purpose) in parts.tools {
-        let _ = writeln!(prompt, "- {name}: {purpose}");
+        let _ = writeln!(tools, "- {name}: {purpose}");
     }
-    prompt.push_str("\nA project may bring more tools of its own; use them as they describe themselves.\n\nGuidelines:\n");
+    tools.push_str(
+        "\nA project may bring more tools of its own; use them as they describe themselves.\n\n",
+    );
+    let mut rules = String::from("Guidelines:\n");
     for guideline in guidelines(has)
         .into_iter()
         .chain(parts.guidelines.iter().copied())
     {
-        let _ = writeln!(prompt, "- {guideline}");
+        let _ = writeln!(rules, "- {guideline}");
     }
-    prompt.push_str(
-        "- Be concise\n\
-         - Name the files you work with by their paths\n\n\
-         If the user asks about pinion itself, `pinion --help` lists its commands and settings.",
-    );
-    prompt
+    rules.push_str("- Be concise\n- Name the files you work with by their paths\n\n");
+    let docs =
+        "If the user asks about pinion itself, `pinion --help` lists its commands and settings.";
+    vec![
+        ("preamble", preamble.to_owned()),
+        ("tools", tools),
+        ("rules", rules),
+        ("docs", docs.to_owned()),
+    ]
 }
 
 /// The guidelines for a set of tools.
@@ -124,15 +149,14 @@ fn guidelines(has: impl Fn(&str) -> bool) -> Vec<&'static str> {
         .collect()
 }
 
-fn list_skills(prompt: &mut String, skills: &[Skill]) {
+/// Returns the list of skills; `None` if all are hidden.
+fn skill_list(skills: &[Skill]) -> Option<String> {
     let mut listed = skills
         .iter()
         .filter(|skill| skill.visibility == SkillVisibility::Listed)
         .peekable();
-    if listed.peek().is_none() {
-        return;
-    }
-    prompt.push_str(
+    listed.peek()?;
+    let mut prompt = String::from(
         "\n\nSkills are instructions for particular tasks. When a task fits a description, read \
          the file at its location first.\nPaths in a skill are relative to the directory of its \
          file; use absolute paths in tool calls.\n\n<available_skills>\n",
@@ -148,6 +172,7 @@ fn list_skills(prompt: &mut String, skills: &[Skill]) {
         );
     }
     prompt.push_str("</available_skills>");
+    Some(prompt)
 }
 
 fn escape(text: &str) -> String {

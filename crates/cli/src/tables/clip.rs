@@ -321,7 +321,20 @@ pub static INVOKE: Command = Command {
     ..Command::new("invoke", "Call a command of a clip and print its answer")
 };
 
-pub static MCP: Command = Command {
+/// The command under the name `pinix`.
+pub static MCP: Command = SERVE_MCP;
+
+pub static MCP_SERVE: Command = Command {
+    name: "serve",
+    examples: &[
+        "pinion mcp serve todo",
+        "claude mcp add hub -- pinion mcp serve",
+        "pinion mcp serve --http 127.0.0.1:9100",
+    ],
+    ..SERVE_MCP
+};
+
+const SERVE_MCP: Command = Command {
     usage: &["[--all] [flags]", "CLIP [flags]"],
     arguments: &[Argument::optional("CLIP", Kind::Clip)],
     flags: &[

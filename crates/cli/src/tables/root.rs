@@ -1,6 +1,6 @@
 //! The tables of whole command lines: `pinion`, and the names `pi` and `pinocchio`.
 
-use super::{LOG, THINKING, clip, commands, databases, fleet, hub, packages, prompts};
+use super::{LOG, THINKING, auth, clip, commands, databases, fleet, hub, mcp, packages, prompts};
 use crate::table::{Argument, Command, Flag, Kind, Section};
 
 const ARGUMENTS: &[Argument] = &[
@@ -185,12 +185,13 @@ pub(super) static TOOLS: Section = Section {
         Flag::valued(
             "--tools",
             "LIST",
-            "of read, bash, edit, write, grep, find, ls; the first four are on",
+            "of read, bash, edit, write, grep, find, ls; the first four are on; +NAME and -NAME change them",
         )
         .or(&["-t"]),
         Flag::valued("--exclude-tools", "LIST", "turn these off").or(&["-xt"]),
         Flag::bare("--no-tools", "turn off all tools").or(&["-nt"]),
         Flag::bare("--no-builtin-tools", "use only the tools of extensions").or(&["-nbt"]),
+        Flag::bare("--no-mcp", "connect to no MCP servers of mcp.json"),
     ],
 };
 
@@ -295,9 +296,9 @@ static BEHAVIOUR: Section = Section {
         Flag::valued(
             "--rpc-dialect",
             "NAME",
-            "early, classic or modern: the age of pi's protocol (classic)",
+            "auto, early, classic or modern: the age of pi's protocol (auto: as your pi)",
         )
-        .of(Kind::OneOf(&["early", "classic", "modern"])),
+        .of(Kind::OneOf(&["auto", "early", "classic", "modern"])),
         Flag::bare(
             "--multi-session",
             "RPC: the client opens, closes and lists sessions; lines carry sessionId",
@@ -341,7 +342,9 @@ pub static PINION: Command = Command {
         &hub::HUB,
         &clip::CLIP,
         &clip::INVOKE,
-        &clip::MCP,
+        &mcp::MCP,
+        &auth::AUTH,
+        &auth::CONFIG,
         &commands::SESSIONS,
         &commands::MODELS,
         &packages::INSTALL,
@@ -394,6 +397,9 @@ pub static PI: Command = Command {
         &packages::REMOVE,
         &packages::UPDATE,
         &packages::LIST,
+        &mcp::MCP_OF_PI,
+        &auth::AUTH,
+        &auth::CONFIG,
     ],
     notes: EXIT_CODES,
     examples: &["pi -p --model offline/demo \"list the files\""],

@@ -50,6 +50,11 @@ const KEYS: &[(&str, ValueType)] = &[
             ("keepRecentTokens", Count),
         ]),
     ),
+    ("defaultTools", TextList),
+    (
+        "codemode",
+        Members(&[("mode", Text), ("inlineBudget", Count)]),
+    ),
     (
         "branchSummary",
         Members(&[("reserveTokens", Count), ("skipPrompt", Switch)]),
