@@ -14,7 +14,7 @@ use crate::wire::WireMessages;
 
 /// The effect of a prompt or queued message.
 #[derive(Serialize, JsonSchema)]
-#[schemars(extend("x-since" = "modern"))]
+#[schemars(extend("x-since" = "classic"))]
 pub(crate) struct TakenData {
     disposition: TakenAs,
 }
@@ -53,7 +53,10 @@ pub(crate) struct MessagesData<'a> {
 /// The text of an answer.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct TextData<'a> {
-    pub text: Option<&'a str>,
+    /// Missing or null if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("type" = ["string", "null"], "x-nullable" = true))]
+    pub text: Option<Option<&'a str>>,
 }
 
 /// The model that cycling selected.

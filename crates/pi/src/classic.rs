@@ -2,8 +2,8 @@
 //!
 //! An update is, for example, `{"type":"message_update","assistantMessageEvent":{"type":"text_delta","contentIndex":0,
 //! "delta":"Hel","partial":{…}},"message":{…}}`. `partial` and `message` are the answer so far. Events that pi 0.52
-//! does not have are left out, unless extensions are loaded: extensions are written for pi 0.73, and so are the clients
-//! that use them.
+//! does not have are left out, except `agent_settled`, unless extensions are loaded: extensions are written for pi 0.73,
+//! and so are the clients that use them.
 
 use pinion_agent::{CompactionReason, Event};
 use pinion_jsonl::{Records, json};
@@ -69,6 +69,12 @@ impl Classic {
     }
 
     fn line<'a>(&self, event: &'a Event) -> Option<EventLine<'a>> {
+        // Clients of pi since 0.80 wait for it; older ones ignore events they do not know.
+        if let Event::Settled { aborted } = event
+            && self.dialect == Dialect::Classic
+        {
+            return Some(EventLine::AgentSettled { aborted: *aborted });
+        }
         let dated = match self.additions {
             Additions::None => automatic_compaction(event),
             Additions::OfExtensions => EventLine::since_classic(event, self.dialect),

@@ -1,14 +1,13 @@
 //! Decodes lines into commands.
 
 use pinion_agent::{BranchSummary, Command, Delivery, ForkPosition, Navigation, Origin, Prompt};
-use pinion_jsonl::{InputLine, json};
+use pinion_jsonl::{ErrorPosition, InputLine, javascript_error, json};
 use pinion_message::{Block, ThinkingLevel};
 use serde_json::{Map, Value};
 
 use crate::commands::Name;
 use crate::dialect::Dialect;
 use crate::early;
-use crate::parse_error;
 use crate::response::Request;
 
 /// The meaning of a line.
@@ -31,7 +30,7 @@ pub(crate) fn decode(line: &InputLine, dialect: Dialect) -> Decoded {
     if dialect == Dialect::Early {
         return early::decode(line);
     }
-    match parse(line) {
+    match parse(line, dialect) {
         Ok(Value::Null) => unparsed("Cannot read properties of null (reading 'type')"),
         Ok(Value::Object(members)) => decode_object(members),
         Ok(_) => Decoded::Rejected(Request::default().failure("Unknown command: undefined")),
@@ -40,7 +39,7 @@ pub(crate) fn decode(line: &InputLine, dialect: Dialect) -> Decoded {
 }
 
 /// Parses a line as JSON. The error is a sentence for the client.
-pub(crate) fn parse(line: &InputLine) -> Result<Value, String> {
+pub(crate) fn parse(line: &InputLine, dialect: Dialect) -> Result<Value, String> {
     let bytes = match line {
         InputLine::Complete(bytes) => bytes,
         InputLine::TooLong { length } => {
@@ -55,7 +54,12 @@ pub(crate) fn parse(line: &InputLine) -> Result<Value, String> {
         if error.to_string().contains("recursion limit") {
             "the line is nested too deeply".to_owned()
         } else {
-            parse_error::describe(text)
+            let position = match dialect {
+                Dialect::Early | Dialect::Classic => ErrorPosition::Offset,
+                Dialect::Modern => ErrorPosition::LineAndColumn,
+            };
+            let error = javascript_error(text, position);
+            error.unwrap_or_else(|| "the line cannot be read as JSON".to_owned())
         }
     })
 }

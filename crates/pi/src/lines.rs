@@ -16,22 +16,34 @@ use crate::wire::{WireAnswer, WireMessage, WireMessages};
 
 /// The output of a tool.
 #[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 #[schemars(rename = "ToolOutput")]
 pub(crate) struct OutputView<'a> {
     #[schemars(with = "Vec<UserBlock>")]
     content: &'a [Block],
     #[serde(skip_serializing_if = "Option::is_none")]
     details: Option<&'a Value>,
+    /// The result as data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-since" = "modern"))]
+    structured_content: Option<&'a Value>,
+    /// The call failed although it has a result.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(extend("x-since" = "modern"))]
+    is_error: bool,
     /// The tool asks to end the run.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     terminate: bool,
 }
 
 impl<'a> OutputView<'a> {
-    pub fn of(output: &'a ToolOutput) -> Self {
+    pub fn of(output: &'a ToolOutput, dialect: Dialect) -> Self {
+        let is_modern = dialect == Dialect::Modern;
         Self {
             content: &output.content,
             details: output.details.as_ref(),
+            structured_content: output.structured_content.as_ref().filter(|_| is_modern),
+            is_error: output.is_error && is_modern,
             terminate: output.terminate,
         }
     }
@@ -48,7 +60,7 @@ pub(crate) struct CompactionView<'a> {
     first_kept_entry_id: &'a str,
     /// Size of the context before, in tokens.
     tokens_before: u64,
-    /// Estimated size of the context after, in tokens, without the system prompt.
+    /// Estimated size of the context after, in tokens, with the system prompt and the tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-since" = "modern", "x-always" = true))]
     estimated_tokens_after: Option<u64>,
@@ -110,7 +122,7 @@ pub(crate) enum EventLine<'a> {
         will_retry: Option<bool>,
     },
     /// The session is idle: no run, retry or compaction follows by itself.
-    #[schemars(extend("x-since" = "modern"))]
+    #[schemars(extend("x-since" = "classic"))]
     AgentSettled {
         /// An abort ended the work.
         aborted: bool,
@@ -134,6 +146,9 @@ pub(crate) enum EventLine<'a> {
         /// The arguments as the model gave them.
         #[schemars(with = "Map<String, Value>")]
         args: &'a Value,
+        /// The id of the call that made this one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        parent_tool_call_id: Option<&'a str>,
     },
     /// A running tool has new output.
     #[schemars(extend("x-since" = "classic"))]
@@ -144,6 +159,9 @@ pub(crate) enum EventLine<'a> {
         args: &'a Value,
         /// The whole output so far; it replaces earlier output.
         partial_result: OutputView<'a>,
+        /// The id of the call that made this one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        parent_tool_call_id: Option<&'a str>,
     },
     /// A tool call ended, or was not run.
     ToolExecutionEnd {
@@ -155,6 +173,9 @@ pub(crate) enum EventLine<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-since" = "modern"))]
         duration_ms: Option<u64>,
+        /// The id of the call that made this one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        parent_tool_call_id: Option<&'a str>,
     },
     /// A failed request will be repeated after a pause.
     #[schemars(extend("x-since" = "classic"))]
@@ -239,7 +260,7 @@ pub(crate) enum EventLine<'a> {
         id: Option<&'a Value>,
         delta: &'a str,
     },
-    /// An extension appended data of its own to the session.
+    /// An entry was appended to the session: data of an extension, or an answer left out of the conversation.
     #[schemars(extend("x-since" = "modern"))]
     EntryAppended {
         #[schemars(with = "Map<String, Value>")]
@@ -305,12 +326,14 @@ impl<'a> EventLine<'a> {
                 tool_call_id: &run.call_id,
                 tool_name: &run.name,
                 args: &run.arguments,
+                parent_tool_call_id: run.parent_call_id.as_deref(),
             },
             Event::ToolUpdate { run, output } => Self::ToolExecutionUpdate {
                 tool_call_id: &run.call_id,
                 tool_name: &run.name,
                 args: &run.arguments,
-                partial_result: OutputView::of(output),
+                partial_result: OutputView::of(output, dialect),
+                parent_tool_call_id: run.parent_call_id.as_deref(),
             },
             Event::ToolEnd {
                 run,
@@ -320,9 +343,10 @@ impl<'a> EventLine<'a> {
             } => Self::ToolExecutionEnd {
                 tool_call_id: &run.call_id,
                 tool_name: &run.name,
-                result: OutputView::of(output),
+                result: OutputView::of(output, dialect),
                 is_error: *is_error,
                 duration_ms: None,
+                parent_tool_call_id: run.parent_call_id.as_deref(),
             },
             Event::RetryStart {
                 attempt,

@@ -183,10 +183,11 @@ impl MultiSessionRpc {
     }
 
     fn open_session(&mut self, request: Request, line: &InputLine) {
-        let opening = match parse(line).and_then(|command| OpenSession::read(&command)) {
-            Ok(opening) => opening,
-            Err(words) => return self.reject(&request, &words),
-        };
+        let opening =
+            match parse(line, self.dialect).and_then(|command| OpenSession::read(&command)) {
+                Ok(opening) => opening,
+                Err(words) => return self.reject(&request, &words),
+            };
         // A session that is being closed still uses its resources.
         if self.stops.len() + self.opening.len() + self.closing.len() >= MAX_SESSIONS {
             let words = format!(

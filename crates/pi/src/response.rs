@@ -38,6 +38,17 @@ struct Response<'a, T> {
     error: Option<&'a str>,
 }
 
+/// Removes the members of commands that modern clients find in `sourceInfo`.
+fn without_places(mut commands: Value) -> Value {
+    for command in commands.as_array_mut().into_iter().flatten() {
+        if let Some(command) = command.as_object_mut() {
+            command.shift_remove("location");
+            command.shift_remove("path");
+        }
+    }
+    commands
+}
+
 impl Request {
     /// Prints a response; `None` if the dialect has none.
     pub fn answer(&self, result: Result<Answer, EngineError>, dialect: Dialect) -> Option<Vec<u8>> {
@@ -76,17 +87,19 @@ impl Request {
 
     fn success(&self, answer: &Answer, dialect: Dialect) -> Vec<u8> {
         match answer {
-            Answer::Taken(disposition) if dialect == Dialect::Modern => {
-                self.data(&TakenData::from(*disposition))
-            }
-            Answer::Done | Answer::Taken(_) => self.print::<()>(true, None, None),
+            // pi has the disposition since 0.99. Clients of that age wait for it in every dialect.
+            Answer::Taken(disposition) => self.data(&TakenData::from(*disposition)),
+            Answer::Done => self.print::<()>(true, None, None),
             Answer::State(state) => self.data(state),
             Answer::Messages(messages) => self.data(&MessagesData {
                 messages: WireMessages::of(messages, dialect),
             }),
             Answer::Stats(stats) => self.data(stats),
             Answer::Text(text) => self.data(&TextData {
-                text: text.as_deref(),
+                text: match (text, dialect) {
+                    (None, Dialect::Modern) => None,
+                    (text, _) => Some(text.as_deref()),
+                },
             }),
             Answer::Model(model) => self.data(&**model),
             Answer::Cycled(cycled) => self.data(&cycled.as_ref().map(CycledData::from)),
@@ -120,6 +133,10 @@ impl Request {
                 tree,
                 leaf_id: leaf_id.as_deref(),
             }),
+            Answer::Commands(commands) if dialect == Dialect::Modern => {
+                let commands = &without_places(commands.clone());
+                self.data(&CommandsData { commands })
+            }
             Answer::Commands(commands) => self.data(&CommandsData { commands }),
             Answer::Navigated { text, cancelled } => self.data(&NavigatedData {
                 cancelled: *cancelled,

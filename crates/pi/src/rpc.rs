@@ -14,12 +14,15 @@ use crate::command_output::CommandOutput;
 use crate::decode::{Decoded, decode};
 use crate::early::{self, EarlyLine};
 use crate::outgoing::{Out, Sink};
+use crate::prompt_images::{has_images, with_fitting_images};
 use crate::response::Request;
 
 /// A client's connection to one session.
 pub struct Rpc<S: Sink = Queue<Out>> {
     /// The dialect of the client.
     pub dialect: Dialect,
+    /// Images of prompts that are too large for models are scaled down.
+    pub resizes_images: bool,
     pub session: Handle,
     /// The output queue.
     pub out: S,
@@ -139,6 +142,10 @@ impl<S: Sink> Rpc<S> {
                         self.out.clone(),
                         request.id.clone(),
                     )));
+                }
+                if self.resizes_images && has_images(&command) {
+                    let fitted = tokio::task::spawn_blocking(|| with_fitting_images(command));
+                    command = fitted.await.ok()?;
                 }
                 Some((command, self.reply(request, end)))
             }

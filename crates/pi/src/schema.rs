@@ -2,7 +2,7 @@
 //!
 //! The document describes pinion's output; `$defs/input` describes the client's input. Types have additional keywords,
 //! which `fit.rs` interprets and removes: `x-since` and `x-until` (the dialects that have a line or a member),
-//! `x-always` (never missing there), `x-optional` and `x-suffix`.
+//! `x-always` (never missing there), `x-nullable` (missing or null), `x-optional` and `x-suffix`.
 
 mod fit;
 mod sessions;

@@ -74,10 +74,12 @@ impl<S: Sink> Serving<S> {
         dialect: Dialect,
         out: S,
     ) -> Self {
+        let resizes_images = config.settings.resize_prompt_images;
         let (session, task) = Session::spawn(config);
         let stopper = session.stopper();
         let rpc = Rpc {
             dialect,
+            resizes_images,
             session,
             out,
             participants: companions.participants(),

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures_util::future::{BoxFuture, LocalBoxFuture};
 use pinion_agent::{Companions, Config, Listener};
@@ -21,8 +22,10 @@ use crate::outbox::{Addressed, Outbox};
 use crate::outgoing::{Out, Sink};
 use crate::serving::{OnEof, Serving, ServingEnd};
 
-/// Number of sessions that may be built at the same time.
+/// Number of sessions that may be built at the same time, with those whose client no longer waits.
 const BUILD_LIMIT: usize = 8;
+/// Longest time a client waits for a session to open. A file system that hangs must not hold the client without end.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The program's part of opening a session.
 pub trait SessionBuilder: Send + Sync + 'static {
@@ -74,7 +77,7 @@ struct Builder<B> {
     dialect: Dialect,
     queue: Queue<Addressed>,
     ids: Arc<OpenIds>,
-    builds: Semaphore,
+    builds: Arc<Semaphore>,
 }
 
 impl<B: SessionBuilder> BuildingHost<B> {
@@ -85,7 +88,7 @@ impl<B: SessionBuilder> BuildingHost<B> {
             dialect,
             queue,
             ids: Arc::default(),
-            builds: Semaphore::new(BUILD_LIMIT),
+            builds: Arc::new(Semaphore::new(BUILD_LIMIT)),
         }))
     }
 
@@ -99,19 +102,33 @@ impl<B: SessionBuilder> SessionHost for BuildingHost<B> {
     fn open(&self, opening: OpenSession) -> BoxFuture<'static, Result<OpenedSession, String>> {
         let builder = Arc::clone(&self.0);
         Box::pin(async move {
-            let Ok(_permit) = builder.builds.acquire().await else {
-                return Err("the program ends".to_owned());
-            };
-            let runtime = Handle::current();
-            let own = Arc::clone(&builder);
-            let built = move || runtime.block_on(own.open(opening));
-            let built = tokio::task::spawn_blocking(built).await;
-            built.unwrap_or_else(|error| Err(format!("the session could not be made: {error}")))
+            let opened = tokio::time::timeout(OPEN_TIMEOUT, builder.open_apart(opening)).await;
+            opened.unwrap_or_else(|_| {
+                let seconds = OPEN_TIMEOUT.as_secs();
+                Err(format!(
+                    "the session did not open within {seconds} seconds; do its files and its directory answer?"
+                ))
+            })
         })
     }
 }
 
 impl<B: SessionBuilder> Builder<B> {
+    /// Opens a session on a blocking thread, which counts against the limit until it is done.
+    async fn open_apart(self: Arc<Self>, opening: OpenSession) -> Result<OpenedSession, String> {
+        let Ok(permit) = Arc::clone(&self.builds).acquire_owned().await else {
+            return Err("the program ends".to_owned());
+        };
+        let runtime = Handle::current();
+        let open = move || {
+            let opened = runtime.block_on(self.open(opening));
+            drop(permit);
+            opened
+        };
+        let opened = tokio::task::spawn_blocking(open).await;
+        opened.unwrap_or_else(|error| Err(format!("the session could not be made: {error}")))
+    }
+
     async fn open(self: &Arc<Self>, opening: OpenSession) -> Result<OpenedSession, String> {
         let PreparedSession {
             id,
@@ -276,6 +293,57 @@ mod tests {
         drop(second);
         open.closed().await;
         assert_eq!(OpenId::claim(&open, "a").0, "a-2");
+    }
+
+    /// Opens nothing until the test ends.
+    struct Hanging(Mutex<std::sync::mpsc::Receiver<()>>);
+
+    impl SessionBuilder for Hanging {
+        type Rest = ();
+
+        fn prepare(&self, _: OpenSession) -> Result<PreparedSession<()>, String> {
+            let end = self.0.lock().unwrap();
+            let _ = end.recv();
+            Err("the test has ended".to_owned())
+        }
+
+        fn build<'a>(
+            &'a self,
+            (): (),
+            _: &'a str,
+            _: Arc<dyn Listener>,
+            _: Arc<RecordOutbox>,
+        ) -> LocalBoxFuture<'a, Result<BuiltSession, String>> {
+            Box::pin(async { Err("nothing is prepared".to_owned()) })
+        }
+
+        fn clean_up(&self, _: &str) {}
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_does_not_wait_for_ever_for_files_that_hang() {
+        let (end, ended) = std::sync::mpsc::sync_channel(1);
+        let program = Hanging(Mutex::new(ended));
+        let queue = Queue::new(Coalesce::Never);
+        let host = BuildingHost::new(program, Dialect::Classic, queue);
+        let opening = tokio::spawn(host.open(OpenSession::default()));
+        let too_many: Vec<_> = (0..BUILD_LIMIT)
+            .map(|_| tokio::spawn(host.open(OpenSession::default())))
+            .collect();
+        tokio::task::yield_now().await;
+        tokio::time::advance(OPEN_TIMEOUT).await;
+        for opening in std::iter::once(opening).chain(too_many) {
+            let Err(error) = opening.await.unwrap() else {
+                panic!("opened");
+            };
+            assert!(error.contains("did not open within 120 seconds"), "{error}");
+        }
+        assert_eq!(
+            host.0.builds.available_permits(),
+            0,
+            "the threads still count"
+        );
+        drop(end);
     }
 
     #[test]

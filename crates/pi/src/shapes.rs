@@ -235,7 +235,9 @@ pub(crate) struct SlashCommand {
     name: String,
     description: Option<String>,
     source: CommandSource,
+    #[schemars(extend("x-until" = "classic"))]
     location: Option<CommandLocation>,
+    #[schemars(extend("x-until" = "classic"))]
     path: Option<String>,
     source_info: Option<Map<String, Value>>,
 }

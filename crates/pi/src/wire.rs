@@ -5,7 +5,8 @@ use std::sync::Arc;
 use pinion_message::shape::{AnswerBlock, ImageBlock};
 use pinion_message::{
     AssistantMessage, BashExecutionMessage, Block, BranchSummaryMessage, CompactionSummaryMessage,
-    Content, CustomMessage, Message, ToolResultMessage, Usage, UserMessage,
+    Content, CustomMessage, Message, SystemMessage, ThinkingLevel, ToolResultMessage, Usage,
+    UserMessage,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::ser::SerializeSeq;
@@ -47,7 +48,7 @@ pub(crate) struct WireAnswer<'a> {
     api: &'a str,
     provider: &'a str,
     model: &'a str,
-    usage: &'a Usage,
+    usage: Usage,
     #[schemars(with = "WireStopReason")]
     stop_reason: &'static str,
     /// The time of the request, in milliseconds since 1970.
@@ -59,9 +60,21 @@ pub(crate) struct WireAnswer<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-since" = "modern"))]
     response_model: Option<&'a str>,
+    /// The provider's own word for the reason why the answer ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-since" = "modern"))]
+    raw_stop_reason: Option<&'a str>,
     /// The error, with stop reasons `error` and `aborted`.
     #[serde(skip_serializing_if = "Option::is_none")]
     error_message: Option<&'a str>,
+    /// Milliseconds from the request to the end of the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-since" = "modern"))]
+    duration_ms: Option<u64>,
+    /// The thinking level of the request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-since" = "modern"))]
+    thinking_level: Option<ThinkingLevel>,
 }
 
 /// The reason why an answer ended.
@@ -99,6 +112,8 @@ enum Shape<'a> {
     Custom(CustomMessage),
     CompactionSummary(CompactionSummaryMessage),
     BranchSummary(BranchSummaryMessage),
+    #[schemars(extend("x-since" = "modern"))]
+    System(SystemMessage),
 }
 
 impl JsonSchema for WireMessage<'_> {
@@ -156,7 +171,11 @@ impl<'a> WireMessage<'a> {
             api: &answer.api,
             provider: &answer.provider,
             model: &answer.model,
-            usage: &answer.usage,
+            usage: if is_modern {
+                answer.usage
+            } else {
+                answer.usage.without_details()
+            },
             stop_reason: if is_modern && is_growing {
                 "pending"
             } else {
@@ -165,7 +184,10 @@ impl<'a> WireMessage<'a> {
             timestamp: answer.timestamp,
             response_id: answer.response_id.as_deref().filter(|_| is_modern),
             response_model: answer.response_model.as_deref().filter(|_| is_modern),
+            raw_stop_reason: answer.raw_stop_reason.as_deref().filter(|_| is_modern),
             error_message: answer.error_message.as_deref(),
+            duration_ms: answer.duration_ms.filter(|_| is_modern),
+            thinking_level: answer.thinking_level.filter(|_| is_modern),
         }
     }
 }
@@ -176,6 +198,14 @@ impl Serialize for WireMessage<'_> {
             Message::Assistant(answer) => self.answer(answer).serialize(serializer),
             Message::User(user) if self.dialect == Dialect::Early => {
                 EarlyUser::of(user).serialize(serializer)
+            }
+            // A session of a later client was opened.
+            Message::ToolResult(result)
+                if result.duration_ms.is_some() && self.dialect != Dialect::Modern =>
+            {
+                let mut result = result.clone();
+                result.duration_ms = None;
+                Message::ToolResult(result).serialize(serializer)
             }
             other => other.serialize(serializer),
         }

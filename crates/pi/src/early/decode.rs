@@ -7,11 +7,12 @@ use serde_json::{Map, Value};
 use super::EarlyLine;
 use super::commands::Name;
 use crate::decode::{Decoded, parse};
+use crate::dialect::Dialect;
 use crate::response::Request;
 
 /// Decodes one line. Unknown commands are ignored, as pi 0.13 does.
 pub(crate) fn decode(line: &InputLine) -> Decoded {
-    let mut members = match parse(line) {
+    let mut members = match parse(line, Dialect::Early) {
         Ok(Value::Object(members)) => members,
         Ok(Value::Null) => return rejected("Cannot read properties of null (reading 'type')"),
         Ok(_) => return Decoded::Ignored,

@@ -219,14 +219,15 @@ fn require_always(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Removes null from optional members: they are missing, never null.
+/// Removes null from optional members: they are missing, never null, unless they have `x-nullable`.
 fn forbid_null(schema: &mut Map<String, Value>) {
     let needed = required(&json!({ "required": schema.get("required") }));
     let Some(Value::Object(members)) = schema.get_mut("properties") else {
         return;
     };
     for (name, member) in members {
-        if needed.contains(name) || !is_nullable(member) {
+        let may_be_null = member["x-nullable"] == true;
+        if needed.contains(name) || may_be_null || !is_nullable(member) {
             continue;
         }
         if let Some(Value::Array(types)) = member.get_mut("type") {

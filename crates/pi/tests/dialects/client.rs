@@ -102,14 +102,12 @@ impl ClientView {
                 known.names.clear();
                 known.progress.clear();
             }
-            (Dialect::Classic, Additions::OfExtensions) => known.prompts.clear(),
             (Dialect::Classic, Additions::None) => {
-                known.prompts.clear();
                 known.names.clear();
                 // A requested summary is in the response.
                 known.summaries.retain(|(_, auto)| *auto);
             }
-            (Dialect::Modern, _) => {}
+            (Dialect::Classic, Additions::OfExtensions) | (Dialect::Modern, _) => {}
         }
         known
     }

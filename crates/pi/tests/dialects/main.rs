@@ -173,8 +173,7 @@ fn report_of(event: &Event, dialect: Dialect) -> Reported {
         (Event::Fault { .. }, Early) => ByLine("error"),
         (Event::Fault { .. }, _) => ByLine("extension_error"),
         (Event::Settled { .. }, Early) => ByLine("agent_end"),
-        (Event::Settled { .. }, Classic) => Indirectly("isStreaming of get_state"),
-        (Event::Settled { .. }, Modern) => ByLine("agent_settled"),
+        (Event::Settled { .. }, Classic | Modern) => ByLine("agent_settled"),
     }
 }
 

@@ -253,6 +253,7 @@ fn tool(
         call_id: id.into(),
         name: "bash".into(),
         arguments,
+        parent_call_id: None,
     });
     let output = Arc::new(ToolOutput {
         content: vec![Block::text(output)],
@@ -317,6 +318,7 @@ pub fn one_of_each() -> Vec<Event> {
         call_id: "c".into(),
         name: "bash".into(),
         arguments: json!({}),
+        parent_call_id: None,
     });
     let output = Arc::new(ToolOutput::default());
     let said = user("x");
