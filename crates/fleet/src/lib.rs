@@ -19,7 +19,7 @@ mod clocks;
 mod consume;
 mod event;
 mod failure;
-mod feed;
+mod input;
 mod journal;
 mod launch;
 mod ledger;
@@ -38,7 +38,9 @@ mod rundir;
 mod schema;
 mod state;
 mod structured;
+mod task;
 
+pub use pinion_jsonl::Feed;
 pub use pinion_status::{Code, Failure};
 
 pub use adapter::{Adapter, AgentKind, Reading};
@@ -49,7 +51,7 @@ pub use clocks::{ClockReadings, Clocks};
 pub use consume::{Consumer, Counts, LINE_LIMIT};
 pub use event::{ChildEvent, ChildExit, Effect, FinishReason, Step, Text, Tokens, ToolPhase};
 pub use failure::{ChildFailure, FailureKind, TimeoutClock};
-pub use feed::Feed;
+pub use input::{check_input, keep_input};
 pub use journal::{FleetEvent, Journal, JournalContents, Outcome, Record};
 pub use ledger::{Charge, Ledger};
 pub use log::BatchLog;
@@ -59,7 +61,8 @@ pub use plan::{
     Sharing, Verdict, read_plan,
 };
 pub use report::{ChildReport, Report, RunStatus};
-pub use run::{Host, Observer, RunOptions, Stop, StopReason, TaskJob, resume, start};
+pub use run::{Host, Observer, RunOptions, Stop, StopReason, resume, start};
 pub use rundir::RunDir;
 pub use schema::report_schema_text;
 pub use state::{ChildState, ChildStatus, RunState};
+pub use task::{TaskJob, refusal_lines};

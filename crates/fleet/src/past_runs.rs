@@ -1,10 +1,11 @@
 //! Runs of the past: rows of a list, and their age.
 
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 
-use crate::{ChildStatus, Report, RunDir, RunState};
+use crate::{ChildStatus, Failure, Report, RunDir, RunState};
 
 impl RunDir {
     /// Returns the run as one line for people; `None` if its journal cannot be read.
@@ -36,6 +37,29 @@ impl RunDir {
             "directory": self.path(),
         });
         Some(format!("{line}\n"))
+    }
+
+    /// Returns the runs under `root` that last changed at least `age` ago, also those without a journal.
+    pub fn older_than(root: &Path, age: Duration) -> Vec<Self> {
+        let mut runs = Self::list(root);
+        runs.extend(Self::leftovers(root));
+        runs.retain(|run| run.is_older(age));
+        runs
+    }
+
+    /// Deletes runs and returns their number. `spared` receives those that another process runs, which stay.
+    pub fn delete_all(runs: Vec<Self>, mut spared: impl FnMut(&Self)) -> Result<usize, Failure> {
+        let mut deleted = 0;
+        for mut run in runs {
+            // Holding the lock while deleting prevents a resume meanwhile.
+            if run.lock().is_err() {
+                spared(&run);
+                continue;
+            }
+            run.delete()?;
+            deleted += 1;
+        }
+        Ok(deleted)
     }
 
     fn outcome(&self) -> Option<(RunState, Report)> {

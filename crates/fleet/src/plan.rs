@@ -49,6 +49,20 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Returns the number of children, and whether there is a judge, in words.
+    pub fn summary(&self) -> String {
+        let noun = match self.children.len() {
+            1 => "child",
+            _ => "children",
+        };
+        let judge = if self.judge.is_some() {
+            " and a judge"
+        } else {
+            ""
+        };
+        format!("{} {noun}{judge}", self.children.len())
+    }
+
     /// Reports whether anything in the plan refers to standard input.
     pub fn uses_input(&self) -> bool {
         self.children.iter().chain(&self.judge).any(|child| {

@@ -12,7 +12,6 @@ use futures_util::future::BoxFuture;
 use pinion_status::{Code, Failure};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 
 use self::child::run_child;
 use self::context::RunContext;
@@ -20,8 +19,8 @@ pub use self::stop::{Stop, StopReason};
 use crate::journal::{FleetEvent, PlannedChild};
 use crate::prompt;
 use crate::{
-    ChildExit, ChildFailure, ChildPlan, ChildStatus, FailureKind, Feed, Micros, Outcome, Plan,
-    Record, Report, RunDir, RunState, RunStatus, Tokens,
+    ChildExit, ChildFailure, ChildPlan, ChildStatus, FailureKind, Micros, Outcome, Plan, Record,
+    Report, RunDir, RunState, RunStatus, TaskJob, Tokens,
 };
 
 /// The services that a fleet needs from the program around it.
@@ -37,25 +36,6 @@ pub trait Host: Send + Sync {
 
     /// Starts a session in this process, which prints to the job's feed. The future completes when the session has ended.
     fn task(&self, job: TaskJob) -> BoxFuture<'static, ChildExit>;
-}
-
-/// A child that runs as a task of this process.
-#[derive(Debug)]
-pub struct TaskJob {
-    /// The child's name.
-    pub child: String,
-    pub model: Option<String>,
-    pub prompt: String,
-    /// Further arguments, as on a command line.
-    pub args: Vec<String>,
-    /// Files that accompany the prompt.
-    pub files: Vec<PathBuf>,
-    /// The working directory of the session.
-    pub directory: PathBuf,
-    /// Receives the lines that the session prints.
-    pub feed: Arc<Feed>,
-    /// Cancelled to end the session.
-    pub stop: CancellationToken,
 }
 
 /// Receives the events of a run after they were written to the journal.

@@ -113,6 +113,9 @@ fn answer() -> Arc<Message> {
         response_id: Some("chatcmpl-1".into()),
         response_model: None,
         error_message: None,
+        raw_stop_reason: None,
+        duration_ms: None,
+        thinking_level: None,
     }))
 }
 

@@ -123,7 +123,9 @@ impl MessageBuilder {
             content: vec![Block::text(from_json_text(&result.result))],
             details: None,
             is_error: &*result.status == "error",
+            duration_ms: None,
             timestamp: 0,
+            nested_calls: None,
         }));
     }
 

@@ -21,7 +21,7 @@ use pinion_jsonl::stdio;
 use pinion_message::Message;
 use pinion_pinocchio::{ErrorCode, RunEnd, SessionStream, timeline_messages};
 use pinion_process::runtime;
-use pinion_process::signals::Ending;
+use pinion_process::signals::ShutdownSignals;
 use pinion_tui::{
     CapturedOutput, Chat, Colours, Feed, FeedReader, Host, Incoming, Options, PlainOptions,
     Terminal, background_of, feed, only_prints_lines, plain_chat, typed_lines,
@@ -41,7 +41,7 @@ use crate::{End, RunError, stderr};
 /// A conversation, ready for the chat.
 pub(crate) struct ChatParts {
     pub runtime: Runtime,
-    pub signals: Ending,
+    pub signals: ShutdownSignals,
     pub debug_file: Option<DebugFile>,
     pub engine: Engine,
     pub conversation: Conversation,
@@ -82,7 +82,7 @@ fn prepare(job: &mut Job) -> Result<ChatParts, RunError> {
     };
     let history = history(job, &mut stores).map_err(RunError::Failed)?;
     let runtime = runtime::build()?;
-    let signals = Ending::listen_to_all(&runtime)?;
+    let signals = ShutdownSignals::listen_to_all(&runtime)?;
     let mut debug_file = DebugFile::open(job, stores.timeline.take())?;
     let engine = DebugFile::build_engine(&mut debug_file, job, &runtime)?;
     let base = stores.resumed.take().unwrap_or_else(|| job.opening());
@@ -222,7 +222,7 @@ impl ChatParts {
             loop {
                 tokio::select! {
                     chat_end = &mut both => break chat_end,
-                    code = self.signals.signalled() => {
+                    code = self.signals.received() => {
                         if is_over.get() {
                             // The chat is closed and the active run has not stopped; a second signal must not wait
                             // for it.

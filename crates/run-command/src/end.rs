@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pinion_jsonl::{Outgoing, Queue, Writer, WriterEnd};
 use pinion_pinocchio::RunEnd;
-use pinion_process::signals::Ending;
+use pinion_process::signals::ShutdownSignals;
 use tokio::runtime::Runtime;
 
 /// The longest wait for the writer when the program must end.
@@ -36,7 +36,7 @@ impl End {
 /// arrives; otherwise it waits for the writer at most `WRITER_TIMEOUT`.
 pub(crate) fn conclude<T: Outgoing>(
     runtime: Runtime,
-    mut signals: Ending,
+    mut signals: ShutdownSignals,
     queue: &Queue<T>,
     writer: Writer,
     end: End,
@@ -44,13 +44,11 @@ pub(crate) fn conclude<T: Outgoing>(
     pinion_process::kill_all();
     queue.close();
     let end = match end {
-        End::Done | End::Failed => {
-            match runtime.block_on(writer.join_unless(signals.signalled())) {
-                Ok(WriterEnd::Complete) => end,
-                Ok(_) => End::Unread,
-                Err(code) => End::Signal(code),
-            }
-        }
+        End::Done | End::Failed => match runtime.block_on(writer.join_unless(signals.received())) {
+            Ok(WriterEnd::Complete) => end,
+            Ok(_) => End::Unread,
+            Err(code) => End::Signal(code),
+        },
         End::Unread | End::Signal(_) => {
             writer.join_within(WRITER_TIMEOUT);
             end

@@ -21,12 +21,12 @@ use crate::model::OneModel;
 /// is announced as failed.
 const BEHAVIOUR: EngineBehaviour = EngineBehaviour {
     reject_malformed_arguments: true,
-    announce_failed_answer_empty: &[],
     retry_summaries: true,
     reject_empty_compaction: true,
     store_summary_usage: true,
     count_retry_wait_as_streaming: true,
     stats_scope: StatsScope::Session,
+    ..EngineBehaviour::PLAIN
 };
 
 /// The parts that every run of a process shares.
@@ -106,6 +106,7 @@ impl Engine {
         let (sender, settled) = oneshot::channel();
         listeners.push(Arc::new(SettledListener(Mutex::new(Some(sender)))));
         let config = Config {
+            messages: store.context().messages,
             store,
             cwd: self.cwd.clone(),
             session_directory: None::<PathBuf>,
@@ -115,6 +116,7 @@ impl Engine {
             tools: pinion_tools::builtin(&self.tools, self.tool_settings.clone()),
             active_tools: self.tools.clone(),
             added_tools: self.clip_tools.clone(),
+            tool_supply: None,
             tool_filter: ToolFilter::default(),
             shell: self.tool_settings.clone(),
             system_prompt: Arc::new(move |_: &[_]| Arc::clone(&system_prompt)),

@@ -8,7 +8,7 @@ use pinion_pinocchio::{
     Address, Binding, Closing, Control, DoneStatus, ErrorCode, Front, FrontOptions, LINE_LIMIT,
     Out, PatchMode, Surface, Terminal, Text,
 };
-use pinion_process::signals::Ending;
+use pinion_process::signals::ShutdownSignals;
 use pinion_process::{reader, runtime};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
@@ -22,7 +22,7 @@ use crate::{End, RunError, stderr};
 /// The queue and the writer of the frames, with the runtime.
 struct FrameOutput {
     runtime: Runtime,
-    signals: Ending,
+    signals: ShutdownSignals,
     queue: Queue<Out>,
     writer: Writer,
     /// A copy of standard output, to detect that its reader is gone.
@@ -36,7 +36,7 @@ impl FrameOutput {
     fn open(job: &mut Job, stores: &mut Result<Stores, String>) -> Result<Self, RunError> {
         let stdout = stdio::claim_stdout()?;
         let runtime = runtime::build()?;
-        let signals = Ending::listen_to_all(&runtime)?;
+        let signals = ShutdownSignals::listen_to_all(&runtime)?;
         let queue = Queue::new(job.options.coalesce);
         let timeline = stores
             .as_mut()
@@ -146,7 +146,7 @@ pub(crate) fn one_shot(mut job: Job) -> Result<End, RunError> {
         let unread = unread(&output.watched, &output.queue);
         let end = tokio::select! {
             end = &mut run => return End::of(&end),
-            code = output.signals.signalled() => End::Signal(code),
+            code = output.signals.received() => End::Signal(code),
             () = unread => End::Unread,
         };
         stop.cancel();
@@ -176,7 +176,7 @@ pub(crate) fn requests(mut job: Job) -> Result<End, RunError> {
         let unread = unread(&output.watched, &output.queue);
         let interrupted = async {
             tokio::select! {
-                code = output.signals.signalled() => End::Signal(code),
+                code = output.signals.received() => End::Signal(code),
                 () = unread => End::Unread,
             }
         };

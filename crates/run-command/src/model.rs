@@ -108,6 +108,9 @@ impl Provider for RequestLimit {
             response_id: None,
             response_model: None,
             error_message: Some(format!("max iterations ({MAX_REQUESTS}) reached")),
+            raw_stop_reason: None,
+            duration_ms: None,
+            thinking_level: None,
         };
         Box::pin(stream::iter([StreamEvent::End(message)]))
     }

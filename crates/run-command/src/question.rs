@@ -6,7 +6,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::AsRawFd;
 
-use pinion_process::signals::Ending;
+use pinion_process::signals::ShutdownSignals;
 use tokio::runtime::Runtime;
 
 const QUESTION: &str = "continue in chat? [y/n] ";
@@ -21,7 +21,7 @@ pub(crate) enum Reply {
 }
 
 /// Asks the user; returns `No` if pinion has no terminal in the foreground.
-pub(crate) fn ask(runtime: &Runtime, signals: &mut Ending) -> Reply {
+pub(crate) fn ask(runtime: &Runtime, signals: &mut ShutdownSignals) -> Reply {
     let Ok(Some(terminal)) = own_terminal() else {
         return Reply::No;
     };
@@ -29,7 +29,7 @@ pub(crate) fn ask(runtime: &Runtime, signals: &mut Ending) -> Reply {
     runtime.block_on(async {
         tokio::select! {
             reply = tokio::task::spawn_blocking(asking) => reply.unwrap_or(Reply::No),
-            code = signals.signalled() => Reply::Signal(code),
+            code = signals.received() => Reply::Signal(code),
         }
     })
 }

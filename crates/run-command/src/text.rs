@@ -7,7 +7,7 @@ use std::io::{IsTerminal, Write};
 use pinion_history::{BlockKind, Turn};
 use pinion_jsonl::{Coalesce, Queue, Writer, WriterEnd, stdio};
 use pinion_pinocchio::{Closing, RunEnd, Text, TextFormat, TextPrinter};
-use pinion_process::signals::Ending;
+use pinion_process::signals::ShutdownSignals;
 use pinion_process::{reader, runtime};
 use tokio_util::sync::CancellationToken;
 
@@ -35,7 +35,7 @@ pub(crate) fn run(mut job: Job, format: TextFormat) -> Result<End, RunError> {
     };
     let stdout = stdio::claim_stdout()?;
     let runtime = runtime::build()?;
-    let mut signals = Ending::listen_to_all(&runtime)?;
+    let mut signals = ShutdownSignals::listen_to_all(&runtime)?;
     let mut debug_file = DebugFile::open(&mut job, stores.timeline.take())?;
     let engine = DebugFile::build_engine(&mut debug_file, &job, &runtime)?;
     let turn = job.first_turn(stores.resumed.take());
@@ -67,7 +67,7 @@ pub(crate) fn run(mut job: Job, format: TextFormat) -> Result<End, RunError> {
         tokio::pin!(run);
         let interrupted = tokio::select! {
             end = &mut run => return (end, None),
-            code = signals.signalled() => End::Signal(code),
+            code = signals.received() => End::Signal(code),
             () = reader::gone(watched) => End::Unread,
             () = screen.broken() => End::Unread,
         };
@@ -89,7 +89,7 @@ pub(crate) fn run(mut job: Job, format: TextFormat) -> Result<End, RunError> {
         return Ok(conclude(runtime, signals, &screen, writer, end));
     }
     screen.close();
-    let end = match runtime.block_on(writer.join_unless(signals.signalled())) {
+    let end = match runtime.block_on(writer.join_unless(signals.received())) {
         Ok(WriterEnd::Complete) => match question::ask(&runtime, &mut signals) {
             Reply::Yes => {
                 let parts = ChatParts {

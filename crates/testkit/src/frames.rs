@@ -6,11 +6,12 @@ use std::io::Write;
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use pinion_proto::rpc::RpcLine;
 use pinion_proto::{DESCRIPTORS, Message, Strictness};
+use pinion_sync::lock;
 
 use crate::process::{Process, Program};
 use crate::sandbox::Sandbox;
@@ -137,8 +138,4 @@ impl Python {
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         (output.status.success(), said)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,11 +5,15 @@
 //! `requests.jsonl`, `sessions.norm.jsonl` and `files.json`. A program agrees with a case if it agrees
 //! with one of its releases; which of several that is may differ from case to case.
 
+mod differences;
+mod later;
+
 use std::fmt;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+pub use differences::{Cases, Differences, cases};
 use serde_json::{Value, json};
 
 use crate::Program;
@@ -19,6 +23,8 @@ use crate::transcript::{Await, Case, Placed, Reach, Step, compare, run};
 /// The parts of a case that are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
+    /// Every member of every line on standard output; only in recordings of `WITH_ALL_MEMBERS`.
+    Lines,
     /// Sequence and content of the lines on standard output.
     Output,
     /// The data of the responses.
@@ -35,7 +41,8 @@ pub enum Level {
 
 impl Level {
     /// All levels that are compared, the most important first.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
+        Self::Lines,
         Self::Output,
         Self::Data,
         Self::Requests,
@@ -46,6 +53,7 @@ impl Level {
     /// The name used in lists of differences.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Lines => "lines",
             Self::Output => "output",
             Self::Data => "data",
             Self::Requests => "requests",
@@ -98,6 +106,9 @@ impl fmt::Display for Verdict {
 /// Releases that read a project's files without a trust decision. Their cases are played in a trusted project.
 const BEFORE_TRUST: [&str; 2] = ["pi-0.52.12", "pi-0.73.1"];
 
+/// Releases whose lines are compared with all their members.
+const WITH_ALL_MEMBERS: [&str; 1] = ["pi-1.5.0"];
+
 /// Plays the case in `directory` and compares with the releases recorded there.
 pub fn judge(directory: &Path, releases: &[&str], program: &Program) -> Verdict {
     let case = load(directory);
@@ -115,14 +126,26 @@ pub fn judge(directory: &Path, releases: &[&str], program: &Program) -> Verdict 
         program.command.push("--approve".into());
     }
     let recording = run(&case, &program);
-    let found = Normal::of(&recording, &program);
+    let mut found = Normal::of(&recording, &program);
+    if releases
+        .iter()
+        .all(|release| BEFORE_TRUST.contains(release))
+    {
+        found.output = without_later_additions(found.output);
+    }
+    if releases
+        .iter()
+        .all(|release| WITH_ALL_MEMBERS.contains(release))
+    {
+        found.output = found.output.into_iter().map(later::line).collect();
+    }
     let mut best: Option<Verdict> = None;
     for release in releases {
         let recorded = directory.join(release);
         if !recorded.is_dir() {
             continue;
         }
-        let mut differences = differences(&recorded, &found);
+        let mut differences = differences(&recorded, &found, release);
         if !recording.broken_promises.is_empty() {
             differences.push((Level::Promises, recording.broken_promises.join("\n")));
         }
@@ -143,13 +166,29 @@ pub fn judge(directory: &Path, releases: &[&str], program: &Program) -> Verdict 
     best.unwrap_or_else(|| panic!("{}: no recording of {releases:?}", directory.display()))
 }
 
-fn differences(recorded: &Path, found: &Normal) -> Vec<(Level, String)> {
+/// Removes what later releases of pi added and pinion also sends in the classic dialect: `agent_settled`, and the
+/// `disposition` of a prompt.
+fn without_later_additions(mut output: Vec<Value>) -> Vec<Value> {
+    output.retain(|line| line["type"] != "agent_settled");
+    for line in output.iter_mut().filter_map(Value::as_object_mut) {
+        let data = line.get("data").and_then(Value::as_object);
+        if data.is_some_and(|data| data.keys().eq(["disposition"])) {
+            line.shift_remove("data");
+        }
+    }
+    output
+}
+
+fn differences(recorded: &Path, found: &Normal, release: &str) -> Vec<(Level, String)> {
+    let all_members = WITH_ALL_MEMBERS.contains(&release);
     let output = lines(&recorded.join("output.norm.jsonl"));
     let requests = lines(&recorded.join("requests.jsonl"));
     let sessions = lines(&recorded.join("sessions.norm.jsonl"));
     let files = fs::read_to_string(recorded.join("files.json")).unwrap_or_else(|_| "{}".into());
     let files: Value = serde_json::from_str(&files).expect("recorded files are JSON");
     let compared = |level| match level {
+        Level::Lines if all_members => (compare::whole(&output), compare::whole(&found.output)),
+        Level::Lines => Default::default(),
         Level::Output => (compare::output(&output), compare::output(&found.output)),
         Level::Data => compare::data(&output, &found.output),
         Level::Requests => (
@@ -160,6 +199,8 @@ fn differences(recorded: &Path, found: &Normal) -> Vec<(Level, String)> {
             compare::sessions(&sessions),
             compare::sessions(&found.sessions),
         ),
+        // Recordings with all members have no files.
+        Level::Files if all_members => Default::default(),
         Level::Files => (file_lines(&files), file_lines(&found.files)),
         Level::Promises => Default::default(),
     };

@@ -17,6 +17,7 @@ pub mod fault;
 pub mod frames;
 pub mod golden;
 pub mod issuer;
+pub mod mcp;
 pub mod model;
 pub mod sandbox;
 pub mod schema;

@@ -7,12 +7,13 @@ use std::os::unix::fs::symlink;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
+use pinion_sync::lock;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -375,8 +376,4 @@ fn read_lines(stdout: impl Read, output: &Output, mut tap: impl FnMut(&[u8])) {
     }
     lock(&output.seen).ended = true;
     output.changed.notify_all();
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

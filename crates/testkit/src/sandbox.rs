@@ -46,7 +46,9 @@ impl Sandbox {
         }
         write(&sandbox.agent().join("models.json"), &models(port));
         let mut all = json!({"defaultProvider": "mock", "defaultModel": "mock-1",
-            "defaultThinkingLevel": "off", "quietStartup": true});
+            "defaultThinkingLevel": "off", "quietStartup": true,
+            // Its protocol is the one to speak, also on a machine whose PATH has a newer pi.
+            "lastChangelogVersion": "0.52.12"});
         for (name, value) in settings.as_object().into_iter().flatten() {
             all[name] = value.clone();
         }

@@ -140,6 +140,6 @@ fn lines_of_both_sides_are_held_to_the_schema_of_the_dialect() {
     let transcript =
         |dialect: &str| format!("dialect: {dialect}\n---\n< {{\"type\": \"agent_settled\"}}");
     assert_eq!(play(&talks, &transcript("modern")), Ok(()));
-    let report = play(&talks, &transcript("classic")).unwrap_err();
+    let report = play(&talks, &transcript("early")).unwrap_err();
     assert!(report.contains("not as in the schema"), "{report}");
 }

@@ -10,8 +10,9 @@ mod worker;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
+use pinion_sync::lock;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
@@ -92,7 +93,7 @@ impl Highlighter {
         let Some(inner) = &self.inner else {
             return Code::new(self, language, Keep::Nothing).lines(code, theme);
         };
-        let mut cached = locked(&inner.cached);
+        let mut cached = lock(&inner.cached);
         let known = cached
             .iter()
             .position(|cached| cached.begins(language, code))
@@ -277,10 +278,6 @@ fn push_span(spans: &mut Vec<Span<'static>>, text: &str, style: Style) {
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -368,9 +365,9 @@ mod tests {
         ] {
             highlighter.lines("rust", code, &theme());
         }
-        assert_eq!(locked(&inner.cached).len(), 1);
+        assert_eq!(lock(&inner.cached).len(), 1);
         highlighter.lines("rust", "something else\n", &theme());
-        assert_eq!(locked(&inner.cached).len(), 2);
+        assert_eq!(lock(&inner.cached).len(), 2);
     }
 
     #[test]

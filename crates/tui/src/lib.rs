@@ -37,6 +37,8 @@ pub use numbered::pick_by_number;
 pub use plain_chat::{PlainOptions, plain_chat, typed_lines};
 pub use session_host::SessionHost;
 pub use status_line::StatusLine;
-pub use terminal::{CapturedOutput, Terminal, background_of, only_prints_lines};
+pub use terminal::{
+    CapturedOutput, HiddenInput, Terminal, background_of, has_colours, only_prints_lines,
+};
 pub use text::{one_line, sanitise, truncate, width};
 pub use theme::{Background, Colours, Theme};

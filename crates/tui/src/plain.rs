@@ -157,7 +157,7 @@ impl PlainPrinter {
                     let output = ToolOutput {
                         content: result.content.clone(),
                         details: result.details.clone(),
-                        terminate: false,
+                        ..ToolOutput::default()
                     };
                     self.tool_line(&result.tool_name, &subject);
                     self.tool_result(&result.tool_name, &output, result.is_error, None);
@@ -270,7 +270,7 @@ impl PlainPrinter {
                 self.text(&label, &words_of(&custom.content));
                 self.images(&custom.content);
             }
-            Message::Custom(_) => {}
+            Message::Custom(_) | Message::System(_) => {}
             Message::CompactionSummary(compaction) => {
                 self.blank_line();
                 self.text("Summary of the earlier conversation: ", &compaction.summary);

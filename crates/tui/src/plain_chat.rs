@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pinion_agent::{Answer, Command, Delivery, EngineError, Event, Origin, Prompt, Reply};
+use pinion_agent::{Answer, Command, Delivery, EngineError, Event, Prompt, Reply};
 use pinion_message::Block;
 use tokio::sync::mpsc;
 
@@ -340,11 +340,9 @@ impl PlainChat {
             Abilities::Turns => None,
         };
         let prompt = Prompt {
-            text,
             images,
-            attachments: None,
             when_busy,
-            origin: Origin::Client,
+            ..Prompt::new(text)
         };
         self.ask(Command::Prompt(prompt), |chat, result| match result {
             Ok(Answer::Taken(pinion_agent::Disposition::Handled)) => chat.next(),

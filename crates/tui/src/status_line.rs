@@ -2,12 +2,13 @@
 
 use std::io::{IsTerminal, Write};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use pinion_agent::{Event, Listener};
 use pinion_message::Model;
+use pinion_sync::lock;
 use pinion_text::one_line;
 
 /// Moves to the start of the line and erases it.
@@ -44,8 +45,8 @@ impl StatusLine {
 
     /// Erases the line. Later events show nothing.
     pub fn end(&self) {
-        drop(locked(&self.lines).take());
-        let Some(writer) = locked(&self.writer).take() else {
+        drop(lock(&self.lines).take());
+        let Some(writer) = lock(&self.writer).take() else {
             return;
         };
         let end = Instant::now() + ERASE_TIMEOUT;
@@ -56,12 +57,12 @@ impl StatusLine {
 
     /// Sets the model that later lines name.
     pub fn set_model(&self, model: &Model) {
-        *locked(&self.model) = format!("{}/{}", model.provider, model.id);
+        *lock(&self.model) = format!("{}/{}", model.provider, model.id);
     }
 
     fn show(&self, doing: &str) {
-        let line = format!("{}{doing} …", locked(&self.model));
-        if let Some(lines) = &*locked(&self.lines) {
+        let line = format!("{}{doing} …", lock(&self.model));
+        if let Some(lines) = &*lock(&self.lines) {
             // A terminal that is too slow misses a line.
             let _ = lines.try_send(line);
         }
@@ -102,10 +103,6 @@ fn show(lines: &Receiver<String>, terminal: &mut impl Write) {
             .write_all(ERASE.as_bytes())
             .and_then(|()| terminal.flush());
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

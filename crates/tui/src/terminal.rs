@@ -6,6 +6,7 @@
 mod background;
 mod capture;
 mod environment;
+mod hidden;
 mod keys;
 mod modes;
 mod output;
@@ -21,7 +22,8 @@ use ratatui::{Frame, Terminal as Canvas};
 
 pub(crate) use self::background::{BackgroundQuery, Sorted};
 pub use self::capture::CapturedOutput;
-pub use self::environment::{background_of, only_prints_lines};
+pub use self::environment::{background_of, has_colours, only_prints_lines};
+pub use self::hidden::HiddenInput;
 pub(crate) use self::keys::Keys;
 use self::modes::Modes;
 use self::output::{FrameBuffer, Output};

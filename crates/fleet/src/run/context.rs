@@ -1,10 +1,11 @@
 //! The state that all children of a run share: journal, breakers, costs and time.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use pinion_status::Failure;
+use pinion_sync::lock;
 use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -58,10 +59,6 @@ struct JournalState {
     journal: Journal,
     state: RunState,
     failed: Option<Failure>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl RunContext {

@@ -120,7 +120,9 @@ impl ContextBuilder {
             content: content_blocks(block, text),
             details: None,
             is_error: !error.is_empty(),
+            duration_ms: None,
             timestamp: 0,
+            nested_calls: None,
         }));
     }
 
@@ -162,6 +164,9 @@ pub(crate) fn blank() -> AssistantMessage {
         response_id: None,
         response_model: None,
         error_message: None,
+        raw_stop_reason: None,
+        duration_ms: None,
+        thinking_level: None,
     }
 }
 

@@ -59,7 +59,8 @@ pub fn final_turn(turn: &Turn, produced: &Produced<'_>) -> Turn {
             Message::Custom(custom) => turn.blocks.push(user_block(&custom.content)),
             Message::BashExecution(_)
             | Message::CompactionSummary(_)
-            | Message::BranchSummary(_) => {}
+            | Message::BranchSummary(_)
+            | Message::System(_) => {}
         }
     }
     let metadata = &mut turn.metadata;

@@ -152,6 +152,7 @@ impl Stage {
             call_id: id.into(),
             name: name.into(),
             arguments,
+            parent_call_id: None,
         });
         self.event(Event::ToolStart(Arc::clone(&run)));
         self.event(Event::ToolEnd {

@@ -98,6 +98,9 @@ impl ChatEvents {
             response_id: None,
             response_model: None,
             error_message: Some(reason.to_owned()),
+            raw_stop_reason: None,
+            duration_ms: None,
+            thinking_level: None,
         }
     }
 

@@ -2,9 +2,11 @@
 
 use std::io::{Read, Write};
 use std::sync::mpsc::{self, SyncSender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+
+use pinion_sync::lock;
 
 /// The behaviour of a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,8 +123,4 @@ pub fn write_torn(
         thread::sleep(pause);
     }
     Ok(())
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

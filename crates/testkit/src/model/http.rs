@@ -4,6 +4,7 @@
 use std::io::{self, BufRead, Read, Write};
 use std::net::TcpStream;
 
+use pinion_text::percent;
 use serde_json::Value;
 
 #[derive(Debug)]
@@ -169,26 +170,5 @@ fn reason(status: u64) -> &'static str {
 }
 
 fn decode(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let hex = (bytes[at] == b'%')
-            .then(|| {
-                text.get(at + 1..at + 3)
-                    .and_then(|h| u8::from_str_radix(h, 16).ok())
-            })
-            .flatten();
-        match hex {
-            Some(byte) => {
-                out.push(byte);
-                at += 3;
-            }
-            None => {
-                out.push(bytes[at]);
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
+    String::from_utf8_lossy(&percent::decode(text.as_bytes())).into_owned()
 }

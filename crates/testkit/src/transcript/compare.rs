@@ -19,6 +19,11 @@ pub fn output(lines: &[Value]) -> Vec<String> {
     out
 }
 
+/// Every member of every line, in order of their names.
+pub fn whole(lines: &[Value]) -> Vec<String> {
+    lines.iter().map(sorted).collect()
+}
+
 /// One line, and whether a run of equal ones counts once.
 fn output_line(line: &Value) -> (String, bool) {
     let kind = line["type"].as_str().unwrap_or_default();

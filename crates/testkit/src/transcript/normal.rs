@@ -343,7 +343,7 @@ fn each_text(content: &mut Value, change: &dyn Fn(&str) -> String) {
     }
 }
 
-fn marks(text: &str) -> String {
+pub(crate) fn marks(text: &str) -> String {
     let mut seen: Vec<&str> = Vec::new();
     for mark in MARK.find_iter(text) {
         if !seen.contains(&mark.as_str()) {
@@ -374,7 +374,7 @@ fn without_instructions(text: &str) -> String {
     format!("{}\n<SUMMARISER_PROMPT>{focus}", quoted.join("\n"))
 }
 
-fn hide_descriptions(value: &mut Value) {
+pub(crate) fn hide_descriptions(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(hide_descriptions),
         Value::Object(fields) => {

@@ -1,7 +1,8 @@
 //! Reduces lines of output to what the recordings keep of them.
 //!
-//! Gone: `message_start`, `message_update`; times and usage; of the state only what a client acts on. The progress of the built-in
-//! `bash` is gone too, because how often it reports depends on timing, together with what an extension reported about it.
+//! Gone: `message_start` and `message_update`; `agent_settled` and the disposition of a prompt, which the recorded release
+//! does not have; times and usage; of the state only what a client acts on. The progress of the built-in `bash` is gone
+//! too, because how often it reports depends on timing, together with what an extension reported about it.
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -20,7 +21,8 @@ const PROTOCOL_TEXTS: [&str; 3] = [
 pub fn reduce(line: &Value) -> Option<Value> {
     let kind = line["type"].as_str().unwrap_or_default();
     Some(match kind {
-        "message_start" | "message_update" => return None,
+        // The recorded release does not send `agent_settled`.
+        "message_start" | "message_update" | "agent_settled" => return None,
         "message_end" => message_end(&line["message"]),
         "turn_start" | "turn_end" => json!({"type": kind}),
         "agent_end" => json!({"type": kind, "roles": roles(&line["messages"])}),
@@ -68,6 +70,7 @@ fn response(line: &Value) -> Value {
     let data = &line["data"];
     let kept = match line["command"].as_str().unwrap_or_default() {
         _ if data.is_null() => return line.clone(),
+        "prompt" | "steer" | "follow_up" => return Value::Object(without(line, &["data"])),
         "get_state" => {
             let mut kept = json!({"model": data["model"]["id"]});
             let names = [

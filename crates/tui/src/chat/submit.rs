@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use pinion_agent::{Answer, Command, Delivery, Disposition, Origin, Prompt};
+use pinion_agent::{Answer, Command, Delivery, Disposition, Prompt};
 
 use super::attach;
 use super::state::{Saying, State};
@@ -86,11 +86,9 @@ impl State {
         };
         let original = text.clone();
         let prompt = Prompt {
-            text,
             images,
-            attachments: None,
             when_busy,
-            origin: Origin::Client,
+            ..Prompt::new(text)
         };
         self.waits_since = Some(Instant::now());
         self.ask(Command::Prompt(prompt), move |state, result| {

@@ -10,7 +10,7 @@ use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::classes::{Class, Classes};
-use super::{Signal, locked};
+use super::{Signal, lock};
 
 /// Bytes above which a line stays plain: such lines are generated and would take long.
 const MAX_LINE: usize = 2 * 1024;
@@ -60,7 +60,7 @@ impl Ticket {
     }
 
     pub fn found(&self) -> MutexGuard<'_, Found> {
-        locked(&self.found)
+        lock(&self.found)
     }
 }
 
@@ -198,7 +198,7 @@ impl Reader<'_> {
         let Some(ticket) = job.ticket.upgrade() else {
             return;
         };
-        let mut reading = locked(&ticket.reading);
+        let mut reading = lock(&ticket.reading);
         if matches!(*reading, Reading::NotStarted) {
             *reading = match self.syntaxes.find_syntax_by_token(&ticket.syntax) {
                 Some(syntax) => Reading::At(Box::new((ParseState::new(syntax), ScopeStack::new()))),

@@ -28,6 +28,9 @@ fn answer(content: Vec<Block>, stop_reason: StopReason, error: Option<&str>) -> 
         response_id: None,
         response_model: None,
         error_message: error.map(str::to_owned),
+        raw_stop_reason: None,
+        duration_ms: None,
+        thinking_level: None,
     }))
 }
 
@@ -49,6 +52,7 @@ fn run(block: &Block) -> Arc<ToolRun> {
         call_id: call.id.as_str().into(),
         name: call.name.clone(),
         arguments: call.arguments.clone(),
+        parent_call_id: None,
     })
 }
 
@@ -58,7 +62,7 @@ fn ended(block: &Block, text: &str, details: Option<Value>, is_error: bool) -> E
         output: Arc::new(ToolOutput {
             content: vec![Block::text(text)],
             details,
-            terminate: false,
+            ..ToolOutput::default()
         }),
         is_error,
         duration: Some(Duration::from_millis(1234)),
@@ -114,7 +118,9 @@ fn session() -> Vec<Arc<Message>> {
             content: vec![Block::text(text)],
             details,
             is_error,
+            duration_ms: None,
             timestamp: 0,
+            nested_calls: None,
         }))
     };
     vec![

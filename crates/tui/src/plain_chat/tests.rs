@@ -218,6 +218,7 @@ async fn a_question_begins_on_its_own_line() {
             call_id: "1".into(),
             name: "bash".into(),
             arguments: json!({"command": "rm notes.txt"}),
+            parent_call_id: None,
         });
         talk.feed.send(Incoming::Event(Event::AgentStart));
         talk.feed.send(Incoming::Event(Event::ToolStart(run)));

@@ -1,5 +1,7 @@
 //! Properties of the terminal that its environment names.
 
+use std::io::IsTerminal;
+
 use super::background::named_background;
 use crate::{Background, Colours};
 
@@ -17,6 +19,11 @@ const MANY_COLOURS: [&str; 7] = [
 /// Reports whether the terminal can only print lines, so that it has no place for a screen.
 pub fn only_prints_lines() -> bool {
     std::env::var_os("TERM").is_none_or(|name| name.is_empty() || name == "dumb")
+}
+
+/// Reports whether text on this stream may have colours: it is a terminal that shows them, and `NO_COLOR` is not set.
+pub fn has_colours(stream: &impl IsTerminal) -> bool {
+    stream.is_terminal() && !only_prints_lines() && Colours::from_environment() != Colours::None
 }
 
 /// Returns the background that `theme` names, else the one of the environment.

@@ -104,6 +104,6 @@ pub(super) fn whole(message: &Arc<Message>) -> EntryKind {
         Message::BashExecution(_) => EntryKind::Shell(Box::new(Shell::Done(message))),
         Message::Custom(_) => EntryKind::Custom(message),
         Message::CompactionSummary(_) | Message::BranchSummary(_) => EntryKind::Summary(message),
-        Message::Assistant(_) | Message::ToolResult(_) => EntryKind::Gone,
+        Message::Assistant(_) | Message::ToolResult(_) | Message::System(_) => EntryKind::Gone,
     }
 }

@@ -118,6 +118,9 @@ fn answer(content: Vec<Block>, stop_reason: StopReason, error: Option<&str>) -> 
         response_id: None,
         response_model: None,
         error_message: error.map(str::to_owned),
+        raw_stop_reason: None,
+        duration_ms: None,
+        thinking_level: None,
     }))
 }
 
@@ -142,7 +145,7 @@ fn output(text: &str, details: Option<Value>) -> ToolOutput {
     ToolOutput {
         content: vec![Block::text(text)],
         details,
-        terminate: false,
+        ..ToolOutput::default()
     }
 }
 
@@ -205,6 +208,7 @@ impl TestCall {
                 call_id: call.id.as_str().into(),
                 name: call.name.clone(),
                 arguments: call.arguments.clone(),
+                parent_call_id: None,
             }),
             output: Arc::new(output),
             is_error,
@@ -239,7 +243,9 @@ impl TestCall {
             content: self.output.content.clone(),
             details: self.output.details.clone(),
             is_error: self.is_error,
+            duration_ms: None,
             timestamp: 0,
+            nested_calls: None,
         }))
     }
 

@@ -54,6 +54,7 @@ fn asks_about(chat: &mut TestChat, name: &str, arguments: Value) {
         call_id: "1".into(),
         name: name.into(),
         arguments,
+        parent_call_id: None,
     });
     chat.event(Event::ToolStart(run));
     chat.record(

@@ -141,6 +141,7 @@ fn anything() -> impl Strategy<Value = Event> {
             call_id: format!("call-{id}").into(),
             name: "bash".into(),
             arguments: json!({"command": "x"}),
+            parent_call_id: None,
         })
     });
     prop_oneof![

@@ -167,7 +167,7 @@ fn conversation() -> Vec<Arc<Message>> {
         custom("hidden", false),
         Arc::new(Message::BranchSummary(BranchSummaryMessage {
             summary: "Another way was tried.".into(),
-            from_id: "x".into(),
+            from_id: Some("x".into()),
             timestamp: 0,
         })),
         user("Go on"),
