@@ -1,41 +1,17 @@
 //! The approval of tool calls: the policy from flags and settings, and the questions that the client receives.
 
-mod questions;
-
-use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use pinion_agent::Gate;
-use pinion_approval::{Approvals, Ask, Mode, Origin, Policy, Rule, Unattended};
+use pinion_approval::{
+    ApprovalSettings, Approvals, Ask, ClientQuestions, Policy, Unattended, project_rules,
+};
 use pinion_config::{Dirs, Settings};
 use pinion_message::Mask;
-use serde_json::Value;
 
-pub(crate) use self::questions::ClientQuestions;
 use crate::cli::ApprovalFlags;
 use crate::extensions::Audience;
 use crate::failure::Failure;
-
-/// Seconds to wait for an answer unless flags or settings set another time.
-const PATIENCE: u64 = 300;
-/// The longest time that flags or settings can set, in seconds.
-pub(crate) const LONGEST_PATIENCE: u64 = 24 * 60 * 60;
-
-/// Returns the duration if `seconds` is in the valid range.
-pub(crate) fn patience(seconds: u64) -> Option<Duration> {
-    let sensible = (1..=LONGEST_PATIENCE).contains(&seconds);
-    sensible.then(|| Duration::from_secs(seconds))
-}
-
-/// The approvals in the user's settings.
-#[derive(Default)]
-struct Wanted {
-    mode: Option<Mode>,
-    patience: Option<Duration>,
-    allow: Vec<Rule>,
-    deny: Vec<Rule>,
-}
 
 /// Returns the policy for tool calls; `None` runs all of them.
 ///
@@ -46,104 +22,27 @@ pub(crate) fn policy(
     dirs: &Dirs,
 ) -> Result<Option<Policy>, Failure> {
     let own = match settings.get_global("approvals") {
-        None => Wanted::default(),
-        Some(value) => wanted(value).map_err(|problem| {
+        None => ApprovalSettings::default(),
+        Some(value) => ApprovalSettings::read(value).map_err(|problem| {
             let file = dirs.global_settings();
-            Failure::failed(format!("Error: {}: {problem}.", file.display()))
+            Failure::failed(format!("{}: {problem}.", file.display()))
         })?,
     };
-    let mut deny = flags.deny.clone();
-    deny.extend(own.deny);
-    deny.extend(of_project(settings, &dirs.project_settings()));
-    let mut allow = flags.allow.clone();
-    allow.extend(own.allow);
-    let implied = match (allow.is_empty(), deny.is_empty()) {
-        (false, _) => Some(Mode::Ask),
-        (true, false) => Some(Mode::Auto),
-        (true, true) => None,
-    };
-    let Some(mode) = flags.mode.or(own.mode).or(implied) else {
-        return Ok(None);
-    };
-    let patience = flags.patience.or(own.patience);
-    Ok(Some(Policy {
-        mode,
-        answer_timeout: patience.unwrap_or(Duration::from_secs(PATIENCE)),
-        allow,
-        deny,
-    }))
-}
-
-fn wanted(value: &Value) -> Result<Wanted, String> {
-    let members = value.as_object().ok_or("approvals must be an object")?;
-    let mut wanted = Wanted::default();
-    for (name, value) in members.iter().filter(|(_, value)| !value.is_null()) {
-        match name.as_str() {
-            "mode" => {
-                let mode = value.as_str().and_then(Mode::named);
-                wanted.mode = Some(mode.ok_or("approvals.mode must be ask, auto or deny")?);
-            }
-            "timeoutSeconds" => {
-                let patience = value.as_u64().and_then(patience).ok_or_else(|| {
-                    format!("approvals.timeoutSeconds must be from 1 to {LONGEST_PATIENCE}")
-                })?;
-                wanted.patience = Some(patience);
-            }
-            "allow" => wanted.allow = rules("allow", value, Origin::Settings)?,
-            "deny" => wanted.deny = rules("deny", value, Origin::Settings)?,
-            other => return Err(format!("approvals has no member \"{other}\"")),
+    let of_project = match settings.get_project("approvals") {
+        None => Vec::new(),
+        Some(value) => {
+            let file = dirs.project_settings();
+            let warn = |problem: &str| eprintln!("Warning: {}: {problem}", file.display());
+            project_rules(value, warn)
         }
-    }
-    Ok(wanted)
-}
-
-fn rules(name: &str, value: &Value, origin: Origin) -> Result<Vec<Rule>, String> {
-    let wrong = || format!("approvals.{name} must be a list of rules such as \"bash(git status)\"");
-    let items = value.as_array().ok_or_else(wrong)?;
-    let rule = |item: &Value| {
-        let rule = Rule::parse(item.as_str().ok_or_else(wrong)?, origin);
-        rule.map_err(|error| format!("approvals.{name}: {error}"))
     };
-    items.iter().map(rule).collect()
-}
-
-/// Returns the deny rules of a trusted project. No project can allow a call or prevent the start of pinion.
-fn of_project(settings: &Settings, file: &Path) -> Vec<Rule> {
-    let Some(value) = settings.get_project("approvals") else {
-        return Vec::new();
+    let flags = ApprovalSettings {
+        mode: flags.mode,
+        answer_timeout: flags.answer_timeout,
+        allow: flags.allow.clone(),
+        deny: flags.deny.clone(),
     };
-    let warn = |problem: &str| eprintln!("Warning: {}: {problem}", file.display());
-    let Some(members) = value.as_object() else {
-        warn("approvals must be an object; it is ignored");
-        return Vec::new();
-    };
-    let others: Vec<String> = members
-        .keys()
-        .filter(|name| *name != "deny")
-        .map(|name| format!("approvals.{name}"))
-        .collect();
-    if !others.is_empty() {
-        let others = others.join(", ");
-        warn(&format!(
-            "a project can only forbid tool calls, so these settings are ignored: {others}"
-        ));
-    }
-    let Some(items) = members.get("deny").filter(|value| !value.is_null()) else {
-        return Vec::new();
-    };
-    let each = items.as_array().map_or(&[][..], Vec::as_slice);
-    if !items.is_array() {
-        warn("approvals.deny must be a list of rules; it is ignored");
-    }
-    let rule =
-        |item: &Value| match rules("deny", &Value::Array(vec![item.clone()]), Origin::Project) {
-            Ok(rules) => rules,
-            Err(problem) => {
-                warn(&format!("{problem}; it is ignored"));
-                Vec::new()
-            }
-        };
-    each.iter().flat_map(rule).collect()
+    Ok(Policy::of(flags, own, of_project))
 }
 
 /// Returns the gate that decides about tool calls, and the questions for the client if there is one.
@@ -171,7 +70,8 @@ pub(crate) fn gate(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use pinion_approval::{Mode, Origin, Rule, answer_timeout};
+    use serde_json::{Value, json};
 
     fn dirs() -> Dirs {
         Dirs::new("/work".into(), |_| None)
@@ -227,7 +127,7 @@ mod tests {
     fn flags_go_first_and_rules_add_up() {
         let flags = ApprovalFlags {
             mode: Some(Mode::Deny),
-            patience: patience(7),
+            answer_timeout: answer_timeout(7),
             allow: vec![Rule::parse("ls", Origin::Flag).unwrap()],
             deny: vec![Rule::parse("edit", Origin::Flag).unwrap()],
         };

@@ -74,10 +74,10 @@ fn read(program: Program, lexer: Lexer) -> Result<(Action, LogFlags), Failure> {
 
 /// Returns the failure for `--resume` without a terminal to show the list on.
 pub(crate) fn nothing_to_pick_from(program: Program) -> Failure {
-    Failure::usage(
-        "--resume needs a terminal to pick from. Use --continue, or --session with an id from `pinion sessions list`.",
-    )
-    .for_program(program)
+    Failure::usage("--resume needs a terminal to pick from.")
+        .hint("Use --continue, or --session with an id from `pinion sessions list`.")
+        .bare()
+        .for_program(program)
 }
 
 #[cfg(test)]

@@ -30,6 +30,7 @@ pub(crate) const GROUP: Group = Group {
         Entry::One(&bindings::UNBIND),
         Entry::One(&bindings::BINDINGS),
     ],
+    takes_words: false,
 };
 
 /// Returns the aliases of the clips that the hub of this machine shows, for completions.

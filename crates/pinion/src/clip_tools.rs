@@ -7,7 +7,7 @@ use pinion_hub_client::HubTarget;
 use pinion_tools::Tool;
 
 use crate::failure::Failure;
-use crate::hub::{environment, failed, root_dir_named};
+use crate::hub::{environment, root_dir_named};
 
 /// The flags for clips.
 #[derive(Debug, Default, Clone)]
@@ -28,12 +28,11 @@ impl ClipFlags {
 /// Returns the commands of the clips that the flags name, as tools.
 pub(crate) async fn of_hub(flags: &ClipFlags) -> Result<Vec<Arc<dyn Tool>>, Failure> {
     let root = root_dir_named(None)?;
-    let target = HubTarget::choose(&root, flags.hub.as_deref(), None, environment);
-    let target = target.map_err(failed)?;
+    let target = HubTarget::choose(&root, flags.hub.as_deref(), None, environment)?;
     let hub = HubAddress {
         token_source: target.token_source(&root),
         target,
     };
     let tools = pinion_clip_tools::of_hub(hub, flags.clips.as_deref()).await;
-    tools.map_err(|message| Failure::failed(format!("Error: {message}")))
+    tools.map_err(Failure::failed)
 }

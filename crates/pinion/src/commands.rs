@@ -1,7 +1,9 @@
 //! Commands that print an answer and exit.
 
+mod auth;
 mod complete;
 mod completions;
+mod config;
 mod databases;
 mod doctor;
 mod export;
@@ -49,7 +51,10 @@ const ENTRIES: &[Entry] = &[
     Entry::Several(&hub::GROUP),
     Entry::Several(&clip::GROUP),
     Entry::One(&invoke::VERB),
-    Entry::One(&mcp::VERB),
+    Entry::Several(&mcp::GROUP),
+    Entry::Several(&mcp::GROUP_OF_PI),
+    Entry::Several(&auth::GROUP),
+    Entry::One(&config::VERB),
     Entry::Several(&sessions::GROUP),
     Entry::One(&models::VERB),
     Entry::One(&packages::INSTALL),
@@ -131,11 +136,11 @@ fn explain(line: &Line) -> Result<ExitCode, Failure> {
         Some(nearest) => {
             let meant = format!("{above} {nearest}");
             let meant = meant.trim_start();
-            line.wrong(&format!(
+            line.wrong(format!(
                 "unknown command {typed:?}, did you mean `pinion help {meant}`"
             ))
         }
-        None => line.wrong(&format!("unknown command {typed:?}")),
+        None => line.wrong(format!("unknown command {typed:?}")),
     })
 }
 

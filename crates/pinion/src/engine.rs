@@ -2,11 +2,13 @@
 
 mod basis;
 mod companions;
+mod mcp;
 mod model;
 mod prompter;
 mod session;
 mod settings;
 mod shared;
+mod tool_choice;
 mod tool_names;
 
 use std::future::poll_fn;
@@ -14,17 +16,20 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-use pinion_agent::{Config, Expanded, Expander, Hooks, Listener, ToolFilter};
+use pinion_agent::{Config, Expanded, Expander, Hooks, Listener};
+use pinion_codemode::ScriptTools;
 use pinion_config::{Discovery, LazyResources, ResourceFlags};
-use pinion_extensions::Extensions;
+use pinion_extensions::{ApiRelease, Extensions};
 use pinion_llm::Registry;
 use pinion_pi::Dialect;
 use pinion_session::NewEntry;
-use pinion_tools::{Tool, ToolSettings};
+use pinion_tools::{ResultForm, Tool, ToolSettings};
 use serde_json::{Value, json};
 
-pub(crate) use self::basis::Basis;
+pub(crate) use self::basis::{Basis, dialect};
 pub(crate) use self::companions::{SHUTDOWN_TIMEOUT, SessionCompanions};
+use self::mcp::Supply;
+pub(crate) use self::mcp::untrusted_notice;
 use self::model::{choose_model, scoped_models};
 pub(crate) use self::prompter::Prompter;
 pub(crate) use self::session::Conversation;
@@ -33,6 +38,7 @@ pub(crate) use self::session::session_directory;
 pub(crate) use self::settings::{engine_settings, tool_settings};
 use self::settings::{with_later_ways, with_modern_behaviour};
 pub(crate) use self::shared::Shared;
+use self::tool_choice::ToolChoice;
 use crate::approvals;
 use crate::choices::Choices;
 use crate::cli::Flags;
@@ -102,6 +108,8 @@ pub(crate) async fn build(
     } = basis;
     let found = extensions::find(flags, &dirs, &settings, trust, script)?;
     let mask = shared.mask.clone();
+    let choice = ToolChoice::of(flags, &settings)?;
+    let supply = Supply::of(flags, &dirs, trust, &settings, &choice, &mask)?;
     let resources = Arc::new(LazyResources::new(
         dirs.clone(),
         settings.clone(),
@@ -116,6 +124,8 @@ pub(crate) async fn build(
     }
     let ground = Ground {
         dirs: dirs.clone(),
+        settings: settings.clone(),
+        trust,
         resources: Arc::clone(&resources),
         mask: mask.clone(),
         shell: shell.clone(),
@@ -125,20 +135,25 @@ pub(crate) async fn build(
     let providers = shared.providers.clone();
     let services = Arc::new(ProgramServices::new(registry, providers, ground));
     let policy = approvals::policy(&flags.approvals, &settings, &dirs)?;
-    let named_tools = tool_names::named(flags, policy.as_ref());
+    let named_tools = tool_names::named(flags, policy.as_ref(), supply.servers.is_some());
     let (gate, approvals) = approvals::gate(policy, &audience, &mask);
     let ways = match (dialect, &found) {
         (Dialect::Early | Dialect::Classic, None) => Ways::Classic,
         (Dialect::Modern, _) | (_, Some(_)) => Ways::Later,
     };
-    let loading = extensions::load(found, flags, Arc::clone(&services), audience);
+    let release = match dialect {
+        Dialect::Early | Dialect::Classic => ApiRelease::Classic,
+        Dialect::Modern => ApiRelease::Modern,
+    };
+    let loading = extensions::load(found, flags, Arc::clone(&services), audience, release);
     let mut loading = pin!(loading);
     // Extensions are loaded on a thread of their own; the parts that do not need them are built meanwhile.
     let loaded = poll_fn(|context| Poll::Ready(loading.as_mut().poll(context))).await;
     let prompter = Prompter::read(&dirs, flags, Arc::clone(&resources), trust, shared);
-    let prompter = Arc::new(prompter);
+    let prompter = Arc::new(prompter.with_servers(supply.servers.clone()));
     services.set_prompter(Arc::clone(&prompter));
-    let tools = pinion_tools::builtin(ALL_TOOLS, for_tools(&shell, ways));
+    let mut tools = pinion_tools::builtin(ALL_TOOLS, for_tools(&shell, ways, dialect));
+    tools.extend(supply.scripts.iter().flat_map(ScriptTools::tools));
     let started = match loaded {
         Poll::Ready(loaded) => loaded?,
         Poll::Pending => loading.await?,
@@ -149,6 +164,7 @@ pub(crate) async fn build(
     let extensions = started.map(|started| started.extensions);
     let registry = services.registry();
     let scope = scoped_models(&registry, flags, &settings);
+    services.set_scope(scope.clone());
     let Conversation {
         mut store,
         directory,
@@ -176,9 +192,11 @@ pub(crate) async fn build(
         .collect();
     let odd = tool_names::check(program, &named_tools, &known, may_add_tools, &dirs)?;
     tell(&odd);
-    let (model, thinking_level) =
-        choose_model(program, flags, &settings, &registry, &scope, &mut store)?;
+    let (model, thinking_level) = choose_model(
+        program, dialect, flags, &settings, &registry, &scope, &mut store,
+    )?;
     let config = Config {
+        messages: store.context().messages,
         store,
         cwd: dirs.cwd.clone(),
         session_directory: directory,
@@ -187,10 +205,14 @@ pub(crate) async fn build(
         models: Arc::new(Choices::new(Arc::clone(&services), scope, mask.clone())),
         mask,
         tools,
-        active_tools: active_tools(flags),
+        active_tools: choice.active,
         added_tools,
-        tool_filter: tool_filter(flags),
-        shell,
+        tool_supply: supply.for_engine(),
+        tool_filter: choice.filter,
+        shell: ToolSettings {
+            form: result_form(dialect),
+            ..shell
+        },
         system_prompt: prompter,
         settings: match (dialect, ways) {
             (_, Ways::Classic) => engine_settings(&settings),
@@ -214,6 +236,7 @@ pub(crate) async fn build(
         extensions,
         approvals,
         services,
+        servers: supply.servers,
     };
     Ok(Engine {
         config,
@@ -260,17 +283,6 @@ impl Expander for ResourceExpander {
     }
 }
 
-fn active_tools(flags: &Flags) -> Vec<String> {
-    let mut names: Vec<String> = match (&flags.tools, flags.no_tools) {
-        (Some(names), _) => names.clone(),
-        (None, true) => Vec::new(),
-        (None, false) if flags.no_builtin_tools => Vec::new(),
-        (None, false) => DEFAULT_TOOLS.iter().map(ToString::to_string).collect(),
-    };
-    names.retain(|name| !flags.exclude_tools.contains(name));
-    names
-}
-
 /// The order in which tool calls run and the way they are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ways {
@@ -281,22 +293,19 @@ enum Ways {
     Later,
 }
 
-fn for_tools(shell: &ToolSettings, ways: Ways) -> ToolSettings {
+fn for_tools(shell: &ToolSettings, ways: Ways, dialect: Dialect) -> ToolSettings {
     ToolSettings {
         send_start_update: ways == Ways::Later,
+        form: result_form(dialect),
         ..shell.clone()
     }
 }
 
-fn tool_filter(flags: &Flags) -> ToolFilter {
-    let only = match (&flags.tools, flags.no_tools) {
-        (Some(names), _) => Some(names.clone()),
-        (None, true) => Some(Vec::new()),
-        (None, false) => None,
-    };
-    ToolFilter {
-        only,
-        without: flags.exclude_tools.clone(),
+/// The form of the results of tools that clients of a dialect expect.
+fn result_form(dialect: Dialect) -> ResultForm {
+    match dialect {
+        Dialect::Early | Dialect::Classic => ResultForm::Text,
+        Dialect::Modern => ResultForm::Structured,
     }
 }
 

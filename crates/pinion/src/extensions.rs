@@ -10,8 +10,8 @@ use pinion_agent::Participant;
 use pinion_cli::{Problem, PromptLine};
 use pinion_config::{Dirs, ProjectTrust, Settings, find_extensions};
 use pinion_extensions::{
-    ExtensionEntry, Extensions, Flag, FlagKind, InputSource, LoadFailure, LoadProblem, Options,
-    RecordSink, RoomCheck, Script, ScriptOptions,
+    ApiRelease, ExtensionEntry, Extensions, Flag, FlagKind, InputSource, LoadProblem, Mode,
+    Options, RecordSink, RoomCheck, Script, ScriptOptions,
 };
 use pinion_text::nearest;
 use serde_json::{Map, Value, json};
@@ -30,16 +30,19 @@ pub(crate) struct Audience {
     pub has_ui: bool,
     /// The origin of prompts, as extensions see it.
     pub source: InputSource,
+    /// The way in which the session is used.
+    pub mode: Mode,
 }
 
 impl Audience {
     /// Creates an audience without a client: records are dropped.
-    pub fn none() -> Self {
+    pub fn none(mode: Mode) -> Self {
         Self {
             records: Arc::new(|_| ()),
             has_room: Arc::new(|| true),
             has_ui: false,
             source: InputSource::Interactive,
+            mode,
         }
     }
 }
@@ -118,8 +121,7 @@ pub(crate) fn find(
     let options = options(settings, dirs);
     let engine = match engine {
         Some(engine) => engine,
-        None => Extensions::start_engine(options.script.clone())
-            .map_err(|failure| load_failed(&failure))?,
+        None => Extensions::start_engine(options.script.clone())?,
     };
     Ok(Some(Found {
         entries: entries.collect(),
@@ -134,6 +136,7 @@ pub(crate) async fn load(
     flags: &Flags,
     services: Arc<ProgramServices>,
     audience: Audience,
+    release: ApiRelease,
 ) -> Result<Option<Started>, Failure> {
     let Some(found) = found else {
         return Ok(None);
@@ -141,16 +144,23 @@ pub(crate) async fn load(
     let options = Options {
         has_ui: audience.has_ui,
         source: audience.source,
+        mode: audience.mode,
+        release,
         records: audience.records,
         has_room: audience.has_room,
         services,
         ..found.options
     };
     let loading = Extensions::load_into(found.engine, found.entries, options);
-    let loaded = loading.await.map_err(|failure| load_failed(&failure))?;
+    let loaded = loading.await?;
     let values = flag_values(&loaded.flags(), &flags.prompt)?;
     let started = loaded.extensions.start(values).await;
-    started.map_err(|problems| start_failed(&problems))?;
+    started.map_err(|problems| {
+        let messages = problems
+            .iter()
+            .map(|LoadProblem { path, message }| format!("Extension \"{path}\" error: {message}"));
+        Failure::all(messages)
+    })?;
     let reports = loaded.report();
     let mut events = reports.iter().flat_map(|report| &report.events);
     Ok(Some(Started {
@@ -163,30 +173,6 @@ pub(crate) struct Started {
     pub extensions: Extensions,
     /// An extension handles `session_start`, and may register tools then.
     pub may_add_tools: bool,
-}
-
-fn start_failed(problems: &[LoadProblem]) -> Failure {
-    let line = |problem: &LoadProblem| {
-        let LoadProblem { path, message } = problem;
-        format!("Error: Extension \"{path}\" error: {message}")
-    };
-    let lines: Vec<String> = problems.iter().map(line).collect();
-    Failure::failed(lines.join("\n"))
-}
-
-fn load_failed(failure: &LoadFailure) -> Failure {
-    let lines: Vec<String> = failure
-        .to_string()
-        .lines()
-        .map(|line| {
-            if line.starts_with("Failed to load") {
-                format!("Error: {line}")
-            } else {
-                line.to_owned()
-            }
-        })
-        .collect();
-    Failure::failed(lines.join("\n"))
 }
 
 /// Returns the values that unknown flags of the command line give to flags of extensions. Fails if no extension has the
@@ -207,7 +193,7 @@ fn flag_values(known: &[Flag], line: &PromptLine) -> Result<Map<String, Value>, 
             (FlagKind::Boolean, _) => Value::Bool(true),
             (FlagKind::String, Some(value)) => Value::String(value.clone()),
             (FlagKind::String, None) => {
-                let words = format!("Error: Extension flag \"--{name}\" requires a value");
+                let words = format!("Extension flag \"--{name}\" requires a value");
                 return Err(Failure::failed(words));
             }
         };
@@ -218,12 +204,10 @@ fn flag_values(known: &[Flag], line: &PromptLine) -> Result<Map<String, Value>, 
         [one] => {
             let hint = nearest_flag(one, known, line);
             let hint = hint.map_or_else(String::new, |near| format!(". Did you mean {near}?"));
-            Err(Failure::failed(format!(
-                "Error: Unknown option: {one}{hint}"
-            )))
+            Err(Failure::failed(format!("Unknown option: {one}{hint}")))
         }
         several => Err(Failure::failed(format!(
-            "Error: Unknown options: {}",
+            "Unknown options: {}",
             several.join(", ")
         ))),
     }

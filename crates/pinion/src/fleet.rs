@@ -4,7 +4,6 @@
 mod arguments;
 mod event_writer;
 mod host;
-mod input;
 mod runs;
 mod task;
 
@@ -20,7 +19,6 @@ use pinion_config::Dirs;
 use pinion_fleet::{Observer, Plan, Report, RunDir, RunOptions, Sharing, Stop, StopReason};
 use pinion_jsonl::{Coalesce, Queue, Writer, stdio};
 use pinion_pi::{Additions, Dialect, Out, Projection};
-use pinion_text::amount;
 use pinion_tui::fleet::{
     FinishedRun, LastPicture, LiveTable, Palette, ProgressLines, REDRAW_INTERVAL, is_dumb,
     short_report, terminal_size,
@@ -32,15 +30,15 @@ use self::event_writer::EventWriter;
 use self::host::ProgramHost;
 use crate::commands::out;
 use crate::failure::Failure;
-use crate::modes::last_words;
-use crate::signals::Ending;
+use crate::modes::finish_writing;
+use crate::signals::ShutdownSignals;
 use crate::{descriptors, reader, runtime};
 
 fn start(plan: &str, arguments: &Arguments) -> Result<ExitCode, Failure> {
     let dirs = Dirs::from_env()?;
     let host = ProgramHost::new(dirs.clone());
     let plan = read(Path::new(plan), &host)?;
-    let directory = RunDir::create(&root(&dirs), arguments.run_dir.as_deref()).map_err(words_of)?;
+    let directory = RunDir::create(&root(&dirs), arguments.run_dir.as_deref())?;
     execute(arguments, dirs, host, plan, directory, How::New)
 }
 
@@ -48,27 +46,15 @@ fn start(plan: &str, arguments: &Arguments) -> Result<ExitCode, Failure> {
 fn check(plan: &str) -> Result<ExitCode, Failure> {
     let host = ProgramHost::new(Dirs::from_env()?);
     let read = read(Path::new(plan), &host)?;
-    let noun = match read.children.len() {
-        1 => "child",
-        _ => "children",
-    };
-    let judge = if read.judge.is_some() {
-        " and a judge"
-    } else {
-        ""
-    };
-    out(&format!(
-        "{plan}: {} {noun}{judge}, no problems\n",
-        read.children.len()
-    ))
+    out(&format!("{plan}: {}, no problems\n", read.summary()))
 }
 
 fn resume(run: &str, arguments: &Arguments) -> Result<ExitCode, Failure> {
     let dirs = Dirs::from_env()?;
-    let mut directory = RunDir::find(&root(&dirs), run).map_err(words_of)?;
-    directory.lock().map_err(words_of)?;
-    let plan = directory.plan().map_err(words_of)?;
-    input::check(&directory, &plan)?;
+    let mut directory = RunDir::find(&root(&dirs), run)?;
+    directory.lock()?;
+    let plan = directory.plan()?;
+    pinion_fleet::check_input(&directory, &plan)?;
     let host = ProgramHost::new(dirs.clone());
     execute(arguments, dirs, host, plan, directory, How::Again)
 }
@@ -114,17 +100,9 @@ fn shares(sharing: Sharing) -> bool {
     }
 }
 
-fn words_of(failure: pinion_fleet::Failure) -> Failure {
-    Failure::failed(format!("Error: {}", failure.message))
-}
-
 fn read(path: &Path, host: &ProgramHost) -> Result<Plan, Failure> {
-    pinion_fleet::read_plan(path, &|model| host.check_model(model)).map_err(|error| {
-        let problems = amount::count(error.problems.len(), "problem");
-        Failure::usage(format!(
-            "{error}\nError: {problems} in the plan; nothing was started."
-        ))
-    })
+    let check_model = |model: &str| host.check_model(model);
+    Ok(pinion_fleet::read_plan(path, &check_model)?)
 }
 
 /// The kind of start: a new run or a resumed one.
@@ -146,7 +124,7 @@ fn execute(
     let begun = Instant::now();
     descriptors::allow_many();
     let runtime = runtime::for_several()?;
-    let mut ending = Ending::listen_to_all(&runtime)?;
+    let mut signals = ShutdownSignals::listen_to_all(&runtime)?;
     let stop = Stop::default();
     let path = directory.path().to_owned();
     let mut observers: Vec<Box<dyn Observer>> = Vec::new();
@@ -189,7 +167,15 @@ fn execute(
         let run = async {
             match how {
                 How::New => {
-                    input::keep(&options.directory, &options.plan, begun, &stop).await?;
+                    let notice = |text: &str| eprintln!("{text}");
+                    pinion_fleet::keep_input(
+                        &options.directory,
+                        &options.plan,
+                        begun,
+                        &stop,
+                        notice,
+                    )
+                    .await?;
                     pinion_fleet::start(options).await
                 }
                 How::Again => pinion_fleet::resume(options).await,
@@ -211,7 +197,7 @@ fn execute(
         loop {
             tokio::select! {
                 report = &mut run => break report,
-                _ = ending.signalled() => {
+                _ = signals.received() => {
                     // A second signal kills the children instead of waiting for them.
                     if stop.reason().is_some() {
                         let _ = tokio::task::spawn_blocking(pinion_process::kill_all).await;
@@ -241,10 +227,10 @@ fn execute(
     if let Some((queue, writer)) = tape {
         queue.close();
         // A reader that is gone needs no more output.
-        let _ = last_words(&runtime, &mut ending, writer);
+        let _ = finish_writing(&runtime, &mut signals, writer);
     }
     runtime.shutdown_background();
-    let report = report.map_err(words_of)?;
+    let report = report?;
     let run = FinishedRun {
         directory: &path,
         name,

@@ -34,12 +34,8 @@ pub(crate) const GROUP: Group = Group {
         Entry::One(&login::LOGOUT),
         Entry::One(&login::WHOAMI),
     ],
+    takes_words: false,
 };
-
-/// Converts a failure of the hub's crates to one of the program.
-pub(crate) fn failed(failure: pinion_connect::Failure) -> Failure {
-    Failure::failed(format!("Error: {}", failure.message))
-}
 
 /// Returns the absolute path of the hub's directory: `--root`, else the environment's, else the default one.
 pub(crate) fn root_dir(line: &Line) -> Result<PathBuf, Failure> {
@@ -68,7 +64,7 @@ pub(crate) fn environment(name: &str) -> Option<String> {
 pub(crate) fn duration(line: &Line, flag: &str, text: &str) -> Result<Duration, Failure> {
     let seconds = text.parse().ok().map(Duration::from_secs);
     seconds.or_else(|| duration::parse(text)).ok_or_else(|| {
-        line.wrong(&format!(
+        line.wrong(format!(
             "{flag} needs a time such as 30s or 5m, not {text:?}"
         ))
     })

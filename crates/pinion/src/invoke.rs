@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use bytes::Bytes;
 use pinion_clip::manifest::{Arguments, CommandInput};
-use pinion_filter::{Filter, Flow, Form, Layout, Problem, Texts};
-use pinion_hub_client::{commands, hub_error};
+use pinion_filter::{Filter, Flow, Form};
+use pinion_hub_client::{commands, hub_error, keep_command};
 use pinion_proto::hub::{InvokeRequest, InvokeResponse};
 
 use crate::clip::manifest;
@@ -21,8 +21,7 @@ pub(crate) const VERB: Verb = Verb::new("pinion", &tables::clip::INVOKE, run);
 
 fn run(line: &Line) -> Result<ExitCode, Failure> {
     let [alias] = line.exactly()?;
-    let arguments = Arguments::read(&line.raw);
-    let mut arguments = arguments.map_err(|failure| line.wrong(&failure.message))?;
+    let mut arguments = Arguments::read(&line.raw).map_err(|failure| line.wrong(failure))?;
     if let Some(text) = &line.piped {
         arguments.take_text(text.clone());
     }
@@ -41,21 +40,11 @@ fn describe(
     arguments: &Arguments,
 ) -> Result<ExitCode, Failure> {
     if !arguments.wants_help {
-        return Err(line.wrong(&format!("name which command of {alias} to call")));
+        return Err(line.wrong(format!("name which command of {alias} to call")));
     }
     let mut manifest = manifest(caller, alias)?;
     if let Some(command) = &arguments.command {
-        let names = manifest.commands.iter().map(|it| &*it.name);
-        let meant = pinion_text::nearest(command, names).map(str::to_owned);
-        let lists_any = !manifest.commands.is_empty();
-        manifest.commands.retain(|it| it.name == *command.as_str());
-        if lists_any && manifest.commands.is_empty() {
-            let hint = meant.map(|name| format!("; did you mean \"{name}\"?"));
-            return Err(Failure::failed(format!(
-                "Error: clip \"{alias}\" has no command \"{command}\"{}",
-                hint.unwrap_or_default()
-            )));
-        }
+        keep_command(&mut manifest, alias, command)?;
     }
     out(&crate::clip::described(&manifest))
 }
@@ -74,8 +63,10 @@ fn call(
     // Compiled before the call, which may have effects that cannot be undone.
     if let Some(code) = arguments.filter.as_deref().or(line.value("--jq")) {
         let program = std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into());
-        let filter = Filter::compile_confined(&program, code, printer.form());
-        let wrong = |problem| line.wrong(&format!("--jq is not a filter: {problem}"));
+        let is_terminal = std::io::stdout().is_terminal();
+        let form = Form::for_output(is_terminal, printer.json, harmless);
+        let filter = Filter::compile_confined(&program, code, form);
+        let wrong = |problem| line.wrong(format!("--jq is not a filter: {problem}"));
         printer.filter = Some(filter.map_err(wrong)?);
     }
     caller::wait(async {
@@ -86,8 +77,7 @@ fn call(
             Vec::new()
         };
         let input = arguments.input(&commands, std::io::stdin().lock());
-        let CommandInput { command, input } =
-            input.map_err(|failure| line.wrong(&failure.message))?;
+        let CommandInput { command, input } = input.map_err(|failure| line.wrong(failure))?;
         let request = InvokeRequest {
             clip_name: alias.to_owned().into(),
             command: command.into(),
@@ -121,23 +111,6 @@ struct Printer {
 }
 
 impl Printer {
-    /// Returns the format of the filter's output.
-    fn form(&self) -> Form {
-        let is_terminal = std::io::stdout().is_terminal();
-        Form {
-            layout: if is_terminal {
-                Layout::Indented
-            } else {
-                Layout::Compact
-            },
-            texts: match (self.json, is_terminal) {
-                (true, _) => Texts::Quoted,
-                (false, true) => Texts::Shown(harmless),
-                (false, false) => Texts::Plain,
-            },
-        }
-    }
-
     /// Prints one output. Returns an exit code if the filter halted and the remaining outputs are not needed.
     async fn print(
         &self,
@@ -150,23 +123,14 @@ impl Printer {
         let Some(filter) = &self.filter else {
             let mut text = shown(&answer.output, self.json);
             text.push(b'\n');
-            std::io::stdout().write_all(&text).map_err(unwritten)?;
+            let written = std::io::stdout().write_all(&text);
+            written.map_err(Failure::unwritten)?;
             return Ok(None);
         };
-        match filter.apply(answer.output.to_vec()).await {
-            Ok(Flow::Next) => Ok(None),
-            Ok(Flow::Halt(code)) => Ok(Some(ExitCode::from(u8::try_from(code).unwrap_or(1)))),
-            Err(Problem::Failed(why)) => Err(Failure::failed(format!("Error: --jq: {why}"))),
-            Err(Problem::Output(error)) => Err(unwritten(error)),
-        }
-    }
-}
-
-/// Returns a failure without a message if the reader of stdout has closed the pipe.
-fn unwritten(error: std::io::Error) -> Failure {
-    match error.kind() {
-        std::io::ErrorKind::BrokenPipe => Failure::quiet(),
-        _ => error.into(),
+        Ok(match filter.apply(answer.output.to_vec()).await? {
+            Flow::Next => None,
+            Flow::Halt(code) => Some(ExitCode::from(u8::try_from(code).unwrap_or(1))),
+        })
     }
 }
 

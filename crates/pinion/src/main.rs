@@ -93,7 +93,7 @@ fn run(program: Program, arguments: Vec<String>) -> Result<ExitCode, Failure> {
         Action::Pinocchio(verb) => pinocchio::run(program, verb),
         Action::Run(mut flags) => {
             let stray = flags.prompt.check_words();
-            stray.map_err(|words| Failure::usage(format!("Error: {words}")))?;
+            stray.map_err(Failure::usage)?;
             flags.decide_unknown(program)?;
             let chats = flags.wants_chat();
             flags.demo = chats && flags.mode == Mode::Text;
@@ -102,7 +102,7 @@ fn run(program: Program, arguments: Vec<String>) -> Result<ExitCode, Failure> {
             }
             match flags.mode {
                 Mode::Text if chats => modes::chat(program, flags),
-                Mode::Rpc if flags.multi_session => modes::several(program, flags),
+                Mode::Rpc if flags.multi_session => modes::multi_session(program, flags),
                 Mode::Rpc => modes::rpc(program, flags),
                 Mode::Json => modes::json(program, flags),
                 Mode::Text => modes::print(program, flags),

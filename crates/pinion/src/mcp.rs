@@ -1,91 +1,142 @@
-//! `pinion mcp`: offers the clips of a hub as the tools of an MCP client.
+//! `pinion mcp`: the MCP servers of the agent, and the clips of a hub as an MCP server.
 
-use std::net::SocketAddr;
+mod list;
+mod serve;
+mod sign_in;
+
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use pinion_mcp::{Admission, Gateway, GatewayScope, HttpServer, RemoteClips};
-use tokio_util::sync::CancellationToken;
-
-use crate::failure::Failure;
-use crate::hub::caller::{self, Caller};
-use crate::verb::{Line, Verb};
+use pinion_agent_mcp::{McpConfig, NewServer, NewTarget, ServerEntry, add_server, remove_server};
 use pinion_cli::tables;
+use pinion_config::{Dirs, Trust, TrustFlag};
 
-pub(crate) const VERB: Verb = Verb::new("pinion", &tables::clip::MCP, run);
+pub(crate) use self::serve::VERB as SERVE;
+use crate::commands::out;
+use crate::failure::Failure;
+use crate::verb::{Entry, Group, Line, Verb};
 
-fn run(line: &Line) -> Result<ExitCode, Failure> {
-    let clip = match (line.words.as_slice(), line.value("--clip")) {
-        ([], clip) => clip.map(str::to_owned),
-        ([clip], None) => Some(clip.clone()),
-        _ => return Err(line.wrong("name one clip, or none for all of them")),
+const ADD: Verb = Verb::new("pinion mcp", &tables::mcp::ADD, add);
+const REMOVE: Verb = Verb::new("pinion mcp", &tables::mcp::REMOVE, remove);
+
+pub(crate) static GROUP: Group = Group {
+    above: "pinion",
+    command: &tables::mcp::MCP,
+    entries: &[
+        Entry::One(&SERVE),
+        Entry::One(&ADD),
+        Entry::One(&REMOVE),
+        Entry::One(&list::VERB),
+        Entry::One(&sign_in::LOGIN),
+        Entry::One(&sign_in::LOGOUT),
+    ],
+    takes_words: true,
+};
+
+pub(crate) static GROUP_OF_PI: Group = Group {
+    above: "pi",
+    command: &tables::mcp::MCP_OF_PI,
+    entries: &[
+        Entry::One(&ADD),
+        Entry::One(&REMOVE),
+        Entry::One(&list::VERB),
+        Entry::One(&sign_in::LOGIN),
+        Entry::One(&sign_in::LOGOUT),
+    ],
+    takes_words: false,
+};
+
+/// The flags for sign-ins, with their members of `oauth` in `mcp.json`.
+const OAUTH_FLAGS: [(&str, &str); 4] = [
+    ("--oauth-client-id", "clientId"),
+    ("--oauth-client-secret", "clientSecret"),
+    ("--oauth-client-name", "clientName"),
+    ("--oauth-client-registration", "clientRegistration"),
+];
+
+/// The file of the user, or of the project with `--local`.
+fn file(line: &Line, dirs: &Dirs) -> PathBuf {
+    let directory = if line.has("--local") {
+        &dirs.project_dir
+    } else {
+        &dirs.agent_dir
     };
-    if clip.is_some() && line.has("--all") {
-        return Err(line.wrong("--all and a clip exclude each other"));
-    }
-    let caller = Caller::of(line)?;
-    let secret = line.value("--clip-token").unwrap_or_default();
-    let clips = Arc::new(RemoteClips::new(caller.client(), secret));
-    let scope = clip.clone().map_or(GatewayScope::Hub, GatewayScope::Clip);
-    let mut gateway = Gateway::new(clips.clone(), scope);
-    if let Some(prefix) = line.value("--tool-prefix") {
-        gateway = gateway.with_prefix(prefix);
-    }
-    let gateway = Arc::new(gateway);
-    caller::wait(async {
-        caller.explained(gateway.check()).await?;
-        if let Some(clip) = clip {
-            tokio::spawn(clips.watch(clip));
-        }
-        match line.value("--http") {
-            None => {
-                let output = pinion_jsonl::stdio::claim_stdout()?;
-                pinion_mcp::stdio(gateway, std::io::stdin(), output).await?;
-                Ok(ExitCode::SUCCESS)
-            }
-            Some(address) => over_http(line, &caller, gateway, address).await,
-        }
-    })
+    directory.join("mcp.json")
 }
 
-async fn over_http(
-    line: &Line,
-    caller: &Caller,
-    gateway: Arc<Gateway>,
-    address: &str,
-) -> Result<ExitCode, Failure> {
-    let wrong = |_| {
-        line.wrong(&format!(
-            "--http needs an address like 127.0.0.1:9100, not {address:?}"
-        ))
+fn add(line: &Line) -> Result<ExitCode, Failure> {
+    let dirs = Dirs::from_env()?;
+    let (name, command) = line.words.split_first().ok_or_else(|| line.misfit())?;
+    let command: Vec<&String> = command.iter().chain(&line.raw).collect();
+    let text = |flag: &str| line.value(flag).map(str::to_owned);
+    let texts = |flag: &str| line.values(flag).map(str::to_owned).collect();
+    let target = match (text("--url"), command.split_first()) {
+        (Some(url), None) => NewTarget::Http {
+            url,
+            headers: texts("--header"),
+            bearer_variable: text("--bearer-token-env-var"),
+            oauth: OAUTH_FLAGS
+                .iter()
+                .filter_map(|(flag, member)| Some((*member, text(flag)?)))
+                .collect(),
+            callback_port: line.parsed("--oauth-callback-port", "a port number")?,
+        },
+        (None, Some((program, arguments))) => NewTarget::Command {
+            program: (*program).clone(),
+            arguments: arguments.iter().copied().cloned().collect(),
+            env: texts("--env"),
+            cwd: text("--cwd"),
+        },
+        _ => return Err(line.wrong("name a command after --, or an address with --url")),
     };
-    let address: SocketAddr = address.parse().map_err(wrong)?;
-    let mut admission = match caller.client().token() {
-        Some(token) => Admission::with_token(token),
-        None if address.ip().is_loopback() => Admission::without_token(),
-        None => {
-            return Err(Failure::failed(format!(
-                "Error: without a token every client that reaches {address} could call. Give one with --auth-token."
-            )));
-        }
+    let server = NewServer {
+        name: name.clone(),
+        target,
+        exposure: text("--exposure"),
+        description: text("--description"),
+        timeout: line.parsed("--timeout", "a number of seconds")?,
     };
-    for host in line.values("--allow-host") {
-        admission = admission.and_host(host);
+    let entry = server.entry().map_err(|error| line.wrong(error))?;
+    let file = file(line, &dirs);
+    let replaced = add_server(&file, name, entry)?;
+    let word = if replaced { "Replaced" } else { "Added" };
+    let (trust, _) = Trust::decide(&dirs, TrustFlag::Unset);
+    if line.has("--local") && trust == pinion_config::ProjectTrust::Untrusted {
+        eprintln!(
+            "Note: this project is not trusted, so its servers are not used yet; run `pinion trust` here."
+        );
     }
-    for origin in line.values("--allow-origin") {
-        admission = admission.and_origin(origin);
+    out(&format!("{word} MCP server {name} in {}\n", file.display()))
+}
+
+fn remove(line: &Line) -> Result<ExitCode, Failure> {
+    let [name] = line.exactly()?;
+    let file = file(line, &Dirs::from_env()?);
+    if remove_server(&file, name)? {
+        return out(&format!(
+            "Removed MCP server {name} from {}\n",
+            file.display()
+        ));
     }
-    let listener = tokio::net::TcpListener::bind(address)
-        .await
-        .map_err(|error| Failure::failed(format!("Error: cannot listen on {address}: {error}")))?;
-    let address = listener.local_addr()?;
-    crate::commands::out(&format!("Listening on http://{address}/mcp\n"))?;
-    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
-    let ending = CancellationToken::new();
-    let server = HttpServer::new(gateway, admission);
-    tokio::select! {
-        () = server.serve(listener, ending.clone()) => {}
-        _ = terminate.recv() => ending.cancel(),
+    Err(Failure::failed(format!(
+        "{} has no server {name:?}; `pinion mcp list` shows the servers there are.",
+        file.display()
+    )))
+}
+
+/// Reads the configuration as a session in this directory does.
+fn load(dirs: &Dirs) -> McpConfig {
+    let (trust, notices) = Trust::decide(dirs, TrustFlag::Unset);
+    for notice in notices {
+        eprintln!("Warning: {notice}");
     }
-    Ok(ExitCode::SUCCESS)
+    McpConfig::load(dirs, trust)
+}
+
+/// Finds a configured server.
+fn find(dirs: &Dirs, name: &str, local: bool) -> Result<ServerEntry, Failure> {
+    let config = load(dirs);
+    let project = dirs.project_dir.join("mcp.json");
+    let found = config.find(name, local.then_some(&*project));
+    found.cloned().map_err(Failure::failed)
 }

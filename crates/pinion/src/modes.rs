@@ -3,10 +3,10 @@
 mod chat;
 mod conversation;
 mod json;
+mod multi_session;
 mod opencode;
 mod print;
 mod rpc;
-mod several;
 
 use std::io::ErrorKind;
 use std::process::ExitCode;
@@ -19,17 +19,17 @@ use tokio::runtime::Runtime;
 
 pub(crate) use self::chat::chat;
 pub(crate) use self::json::json;
+pub(crate) use self::multi_session::multi_session;
 pub(crate) use self::opencode::opencode;
 pub(crate) use self::print::print;
 pub(crate) use self::rpc::rpc;
-pub(crate) use self::several::several;
 use crate::cli::Flags;
 use crate::engine::{self, Basis, Company, Conversation, Engine, Shared};
 use crate::extensions::Audience;
 use crate::failure::Failure;
 use crate::preferences::SavedPreferences;
 use crate::program::Program;
-use crate::signals::Ending;
+use crate::signals::ShutdownSignals;
 
 /// Refuses `@file` arguments: in RPC mode the client sends the content of files itself.
 fn refuse_files(flags: &Flags) -> Result<(), Failure> {
@@ -37,7 +37,7 @@ fn refuse_files(flags: &Flags) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::failed(
-        "Error: @file arguments are not supported in RPC mode",
+        "@file arguments are not supported in RPC mode",
     ))
 }
 
@@ -50,7 +50,7 @@ fn coalesce(flags: &Flags) -> Coalesce {
 }
 
 /// Opens the one conversation of a process and builds its session.
-fn the_engine(
+fn build_engine(
     runtime: &Runtime,
     program: Program,
     flags: &Flags,
@@ -72,19 +72,19 @@ fn the_engine(
 
 /// Waits until the reader has read everything or is gone. A signal ends the wait for a reader that never finishes; the
 /// error is its exit code.
-pub(crate) fn last_words(
+pub(crate) fn finish_writing(
     runtime: &Runtime,
-    ending: &mut Ending,
+    signals: &mut ShutdownSignals,
     writer: Writer,
 ) -> Result<WriterEnd, u8> {
-    runtime.block_on(writer.join_unless(ending.signalled()))
+    runtime.block_on(writer.join_unless(signals.received()))
 }
 
 /// Ends the process after serving: kills child processes, saves preferences, and writes the remaining lines if there is
 /// a reader.
 fn conclude<T: Outgoing>(
     runtime: Runtime,
-    mut ending: Ending,
+    mut signals: ShutdownSignals,
     preferences: &SavedPreferences,
     queue: &Queue<T>,
     writer: Writer,
@@ -95,7 +95,7 @@ fn conclude<T: Outgoing>(
     queue.close();
     let (end, written) = match end {
         ServingEnd::Input | ServingEnd::Requested | ServingEnd::Exit(_) => {
-            match last_words(&runtime, &mut ending, writer) {
+            match finish_writing(&runtime, &mut signals, writer) {
                 Ok(written) => (end, Some(written)),
                 Err(code) => (ServingEnd::Signal(code), None),
             }
@@ -105,7 +105,8 @@ fn conclude<T: Outgoing>(
     let end = match (end, written) {
         (end, Some(WriterEnd::Broken(error))) => {
             if error.kind() != ErrorKind::BrokenPipe {
-                eprintln!("Error: could not write to standard output: {error}");
+                let failure = Failure::failed("could not write to standard output");
+                failure.caused_by(error).print();
             }
             match end {
                 // Lines are missing, no matter which of the two ends was noticed first.

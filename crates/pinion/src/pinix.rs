@@ -41,7 +41,7 @@ const VERBS: [&Verb; 17] = [
 /// Runs a command line.
 pub(crate) fn run(link: Link, arguments: &[String]) -> Result<ExitCode, Failure> {
     let command = link.command(arguments);
-    let done = command.map_err(error).and_then(run_command);
+    let done = command.map_err(Failure::failed).and_then(run_command);
     // Neither distinguishes a wrong command line from a failure.
     done.map_err(|failure| {
         let failure = failure.for_program(Program::Pinocchio);
@@ -58,22 +58,20 @@ fn run_command(command: PinixCommand) -> Result<ExitCode, Failure> {
             let verb = verbs.find(|verb| std::ptr::eq(verb.command, command));
             match verb {
                 Some(verb) => verb.run(&arguments),
-                None => Err(error(format!("unknown command {}.", command.name))),
+                None => Err(Failure::failed(format!(
+                    "unknown command {}.",
+                    command.name
+                ))),
             }
         }
         PinixCommand::Hub(arguments) => hub::GROUP.run(&arguments),
         PinixCommand::Clip(arguments) => clip::GROUP.run(&arguments),
         PinixCommand::ClipList(arguments) => clip::LIST_IN_TABS.run(&arguments),
         PinixCommand::ClipInfo(arguments) => clip::INFO.run(&arguments),
-        PinixCommand::Mcp(arguments) => mcp::VERB.run(&arguments),
+        PinixCommand::Mcp(arguments) => mcp::SERVE.run(&arguments),
         PinixCommand::Invoke(arguments) => invoke::VERB.run(&arguments),
         PinixCommand::InvokeWithStdin(arguments) => invoke::VERB.run_with(&arguments, piped()?),
     }
-}
-
-/// Converts a message of the translated command line.
-fn error(message: impl std::fmt::Display) -> Failure {
-    Failure::failed(format!("Error: {message}"))
 }
 
 /// Returns the text on standard input; `None` if it is a terminal, open but silent, or empty.

@@ -1,11 +1,9 @@
 //! Standard input as a prompt. If there is another prompt, pinion does not wait for an input that stays silent.
-#![allow(unsafe_code)]
 
 use std::io::{self, IsTerminal, Read};
 use std::time::Duration;
 
-/// Longest wait for the first byte of a pipe if there is already a prompt.
-pub(crate) const FIRST_BYTE: Duration = Duration::from_millis(500);
+pub(crate) use pinion_jsonl::stdio::{FIRST_BYTE, is_readable};
 
 /// The need to read standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,16 +33,4 @@ pub(crate) fn read_prompt(wanted: Wanted) -> io::Result<Option<String>> {
     stdin.lock().read_to_end(&mut bytes)?;
     let text = String::from_utf8_lossy(&bytes).trim().to_owned();
     Ok((!text.is_empty()).then_some(text))
-}
-
-/// Reports whether standard input has data, or has ended, within `patience`.
-pub(crate) fn is_readable(patience: Duration) -> bool {
-    let mut poll = libc::pollfd {
-        fd: 0,
-        events: libc::POLLIN,
-        revents: 0,
-    };
-    // SAFETY: one valid pollfd, which lives across the call.
-    let ready = unsafe { libc::poll(&mut poll, 1, patience.as_millis() as libc::c_int) };
-    ready > 0
 }

@@ -9,7 +9,7 @@ use pinion_text::nearest;
 
 use crate::commands::out;
 use crate::failure::Failure;
-use crate::log::{self, LogFlags};
+use crate::log;
 
 /// A command that runs.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl Verb {
     ) -> Result<ExitCode, Failure> {
         match Line::read(self, arguments)? {
             Some(line) => {
-                log::start(LogFlags::of(&line))?;
+                log::start(log::flags_of(&line))?;
                 (self.run)(&Line { piped, ..line })
             }
             None => out(&pinion_cli::help::text(&self.place())),
@@ -69,6 +69,8 @@ pub(crate) struct Group {
     pub above: &'static str,
     pub command: &'static Command,
     pub entries: &'static [Entry],
+    /// A word that resembles no command is the first word of the command that runs if none is named.
+    pub takes_words: bool,
 }
 
 /// A command or a group of commands.
@@ -114,8 +116,13 @@ impl Group {
             }
             (Some(word), _) => {
                 let named = self.command.command(word).and_then(|it| self.entry(it));
-                let entry = named.ok_or_else(|| self.unknown(word))?;
-                entry.run(&arguments[1..])
+                let is_typo = || nearest(word, self.command.words()).is_some();
+                let takes_word = || self.takes_words && !is_typo();
+                match (named, otherwise.filter(|_| takes_word())) {
+                    (Some(entry), _) => entry.run(&arguments[1..]),
+                    (None, Some(entry)) => entry.run(arguments),
+                    (None, None) => Err(self.unknown(word)),
+                }
             }
         }
     }
@@ -176,8 +183,8 @@ impl Line {
     }
 
     /// Returns the failure for a wrong command line, with a reference to the help.
-    pub fn wrong(&self, what: &str) -> Failure {
-        self.line.wrong(what).into()
+    pub fn wrong(&self, what: impl ToString) -> Failure {
+        self.line.wrong(&what.to_string()).into()
     }
 
     /// Returns the failure for a wrong number of words.

@@ -201,6 +201,46 @@ fn every_command_explains_itself_under_every_name() {
     }
 }
 
+/// Under these names a wrong command line has the exit code of every other failure, as in the programs of these names.
+/// pi itself ignores an unknown flag of a prompt, so that one gives only a warning.
+#[test]
+fn unknown_flags_are_refused_under_every_name() {
+    let sandbox = offline_sandbox(&json!({}));
+    for root in [
+        &tables::root::PI,
+        &tables::pinix::PINIX,
+        &tables::pinix::PINIXD,
+    ] {
+        let program = Program::linked(env!("CARGO_BIN_EXE_pinion"), root.name);
+        for place in Place::root(root).all() {
+            let words: Vec<&str> = place.name().split_whitespace().collect();
+            if words.contains(&"schedule") || words.last() == Some(&"help") {
+                continue;
+            }
+            let is_prompt = root.name == "pi" && words.is_empty();
+            let (prefix, more) = if is_prompt {
+                ("Warning", &["-p", "hello"][..])
+            } else {
+                ("Error", &[][..])
+            };
+            let refused = |flag: &str, hint: &str| {
+                let ran = run_as(&program, &sandbox, &[&words[..], &[flag], more].concat());
+                let said = format!("{prefix}: unknown option {flag}");
+                let called = format!("{} {flag}: {}", place.words(), ran.err);
+                assert_eq!(ran.code, Exit::Code(1), "{called}");
+                assert!(ran.err.starts_with(&said), "{called}");
+                assert!(ran.err.contains(hint), "{called}");
+                assert_eq!(ran.out, "", "{called}");
+            };
+            refused("--bogus", "--help`.");
+            for flag in place.all_flags() {
+                refused(&format!("{}x", flag.name), "Did you mean --");
+            }
+        }
+    }
+    assert!(sandbox.session_files().is_empty());
+}
+
 #[test]
 fn completions_and_manuals_exist_under_every_name() {
     let sandbox = offline_sandbox(&json!({}));
@@ -295,6 +335,43 @@ fn unknown_names_of_tools_are_refused() {
 }
 
 #[test]
+fn changes_of_the_default_tools_name_known_tools() {
+    let sandbox = offline_sandbox(&json!({}));
+    for (change, said) in [
+        ("+bahs", "unknown tool \"bahs\". Did you mean bash?"),
+        (
+            "+grep,read",
+            "--tools: names, and names with + or -, exclude each other",
+        ),
+    ] {
+        let line = [&DEMO[..], &["--tools", change, "-p", "hello"]].concat();
+        refused(&sandbox, &line, said);
+    }
+    let line = [&DEMO[..], &["--tools", "+grep,-bash", "-p", "hello"]].concat();
+    let ran = run(&sandbox, &line);
+    assert_eq!((ran.code, ran.err.as_str()), (Exit::Code(0), ""));
+}
+
+#[test]
+fn ids_of_sessions_are_checked() {
+    let sandbox = offline_sandbox(&json!({}));
+    for id in ["../evil", "", "-a", "a.", "a b"] {
+        let id = format!("--session-id={id}");
+        let line = [&DEMO[..], &[&id, "-p", "hello"]].concat();
+        refused(&sandbox, &line, "session id");
+    }
+    let both = ["--session-id", "a", "--session", "b", "-p", "hello"];
+    refused(&sandbox, &[&DEMO[..], &both].concat(), "Use one of them.");
+    for first in [true, false] {
+        let line = [&DEMO[..], &["--session-id", "my-1", "-p", "hello"]].concat();
+        let ran = run(&sandbox, &line);
+        assert_eq!(ran.code, Exit::Code(0), "{}", ran.err);
+        let announced = ran.err.contains("no session has the id \"my-1\"");
+        assert_eq!(announced, first, "{}", ran.err);
+    }
+}
+
+#[test]
 fn a_tool_of_an_extension_is_known() {
     let sandbox = offline_sandbox(&json!({}));
     sandbox.add_files(&json!({"greet.ts": "export default (pi) => pi.registerTool({name: \"greet\", label: \"g\", description: \"g\", parameters: {type: \"object\", properties: {}}, execute: async () => ({content: [], details: {}})});"}));
@@ -335,7 +412,7 @@ fn words_that_are_not_prompts_are_not_sent() {
     for (line, said) in [
         (&["hbu", "serve"][..], "Did you mean `hub`?"),
         (&["login"], "ANTHROPIC_API_KEY"),
-        (&["config"], "settings.json"),
+        (&["configure"], "settings.json"),
         (&["init"], "settings.json"),
         (&["serve"], "pinion hub serve"),
         (&["version"], "pinion --version"),
@@ -351,8 +428,15 @@ fn words_that_are_not_prompts_are_not_sent() {
         }
     }
     let pi = Program::linked(env!("CARGO_BIN_EXE_pinion"), "pi");
-    let ran = run_as(&pi, &sandbox, &["auth", "print-api-key"]);
-    assert_eq!(ran.code, Exit::Code(2), "{}", ran.err);
+    // A verb of pi is never a prompt, also with a flag before it or without what it needs.
+    for words in [
+        &["--no-session", "auth", "print-api-key"][..],
+        &["auth", "print-api-key"],
+    ] {
+        let ran = run_as(&pi, &sandbox, words);
+        assert_ne!(ran.code, Exit::Code(0), "{words:?}: {}", ran.err);
+        assert!(sandbox.session_files().is_empty(), "{words:?}");
+    }
     let ran = run(&sandbox, &[&DEMO[..], &["-p", "--", "login"]].concat());
     assert_eq!(ran.code, Exit::Code(0), "{}", ran.err);
 }

@@ -3,17 +3,14 @@
 
 #![allow(clippy::panic, reason = "a test")]
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use pinion_testkit::Program;
-use pinion_testkit::golden::{Verdict, judge};
+use pinion_testkit::golden::{Differences, cases, judge};
 use pinion_testkit::schema::Schema;
-use serde_json::Value;
 
 const RELEASES: [&str; 2] = ["pi-0.52.12", "pi-0.73.1"];
 
@@ -47,25 +44,6 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-type Cases = BTreeMap<String, PathBuf>;
-
-fn cases(root: &Path) -> Cases {
-    let entries = fs::read_dir(root).unwrap_or_else(|e| panic!("{}: {e}", root.display()));
-    let paths = entries.flatten().map(|entry| entry.path());
-    let cases: Cases = paths
-        .map(|path| {
-            let name = path.file_name().unwrap_or_default();
-            (name.to_string_lossy().into_owned(), path)
-        })
-        .collect();
-    assert!(
-        !cases.is_empty(),
-        "there are no cases in {}",
-        root.display()
-    );
-    cases
-}
-
 fn play(case: &Path, program: &Program, differences: &Differences) -> Result<(), Failed> {
     let mut complaint = None;
     for attempt in 1..=ATTEMPTS {
@@ -76,59 +54,4 @@ fn play(case: &Path, program: &Program, differences: &Differences) -> Result<(),
         eprintln!("attempt {attempt} of {ATTEMPTS}: not as expected");
     }
     complaint.map_or(Ok(()), |complaint| Err(complaint.into()))
-}
-
-/// Intended and pending differences from the reference.
-struct Differences(Value);
-
-impl Differences {
-    fn read(path: &Path) -> Self {
-        let text = fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-        Self(serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display())))
-    }
-
-    /// Checks that every name is that of a case, has a reason, and is explained to users.
-    fn are_documented(&self, cases: &Cases, page: &Path) -> Result<(), String> {
-        let page =
-            fs::read_to_string(page).map_err(|error| format!("{}: {error}", page.display()))?;
-        for (name, entry) in self.0.as_object().into_iter().flatten() {
-            if !cases.contains_key(name) {
-                return Err(format!("differences.json: there is no case {name}"));
-            }
-            if !entry["reason"].is_string() {
-                return Err(format!("differences.json: {name} needs a reason"));
-            }
-            if !page.contains(name) {
-                return Err(format!("docs/pi.md does not explain how {name} differs"));
-            }
-        }
-        Ok(())
-    }
-
-    fn complaint(&self, verdict: &Verdict) -> Option<String> {
-        let Some(entry) = self.0.get(&verdict.case) else {
-            return (!verdict.agrees()).then(|| verdict.to_string());
-        };
-        if verdict.agrees() {
-            let unsteady = entry["unsteady"] == true;
-            let name = &verdict.case;
-            return (!unsteady)
-                .then(|| format!("== {name} agrees: take it out of differences.json"));
-        }
-        let found: Vec<&str> = verdict
-            .differences
-            .iter()
-            .map(|(level, _)| level.name())
-            .collect();
-        let expected: Vec<&str> = match entry["levels"].as_array() {
-            Some(levels) => levels.iter().filter_map(Value::as_str).collect(),
-            None => return None,
-        };
-        (found != expected).then(|| {
-            format!(
-                "== {} differs in {found:?}, expected {expected:?}\n{verdict}",
-                verdict.case
-            )
-        })
-    }
 }

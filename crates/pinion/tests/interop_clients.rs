@@ -32,8 +32,9 @@ fn installed(path: &str) -> PathBuf {
 }
 
 /// Returns a home in which the built-in model is the default, and a second model answers from the test's server.
-fn home(server: &ModelServer) -> Sandbox {
-    let settings = json!({"defaultProvider": "offline", "defaultModel": "demo"});
+fn home(server: &ModelServer, last_release: Option<&str>) -> Sandbox {
+    let settings = json!({"defaultProvider": "offline", "defaultModel": "demo",
+        "lastChangelogVersion": last_release});
     let sandbox = Sandbox::with_settings(server.port(), &settings);
     let bin = sandbox.root().join("bin");
     fs::create_dir(&bin).unwrap();
@@ -53,15 +54,15 @@ struct Client {
     path: String,
     /// Features that the driver cannot detect, passed to it as arguments.
     offers: &'static [&'static str],
-    environment: &'static [(&'static str, &'static str)],
 }
 
-/// Runs a driver to its end and returns the names of the steps it has done.
-fn drive(client: &Client) -> Vec<String> {
+/// Runs a driver to its end and returns the names of the steps it has done. The user last ran the release of pi
+/// `last_release`, if any.
+fn drive(client: &Client, last_release: Option<&str>) -> Vec<String> {
     let server = ModelServer::start(json!({"turns": [
         {"repeat_turn": 20, "turn": {"steps": ["The mock server."]}},
     ]}));
-    let sandbox = home(&server);
+    let sandbox = home(&server, last_release);
     let drivers = project().join("tests/interop/clients");
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut places = vec![sandbox.root().join("bin")];
@@ -75,7 +76,6 @@ fn drive(client: &Client) -> Vec<String> {
         .env_clear()
         .envs(sandbox.environment())
         .env("PATH", std::env::join_paths(places).unwrap())
-        .envs(client.environment.iter().copied())
         .output()
         .expect("node");
     let told = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -102,7 +102,11 @@ fn is_documented(name: &str, done: &[String]) {
 }
 
 fn check(client: &Client) {
-    is_documented(client.name, &drive(client));
+    check_after(None, client);
+}
+
+fn check_after(last_release: Option<&str>, client: &Client) {
+    is_documented(client.name, &drive(client, last_release));
 }
 
 fn class(name: &'static str, path: String) -> Client {
@@ -111,7 +115,6 @@ fn class(name: &'static str, path: String) -> Client {
         driver: "rpc-client.mjs",
         path,
         offers: &[],
-        environment: &[],
     }
 }
 
@@ -130,6 +133,28 @@ fn pis_own_client_class_of_0_73_1() {
     check(&class("`RpcClient` of pi 0.73.1", path));
 }
 
+/// Returns pi's class of a release whose package is unpacked but not installed.
+fn unpacked(name: &'static str, release: &str) -> Client {
+    let path = format!("rpc-client-{release}/package/dist/modes/rpc/rpc-client.js");
+    class(name, path)
+}
+
+#[test]
+#[ignore = "needs the clients: cargo xtask interop"]
+fn pis_own_client_class_of_0_87_1() {
+    let client = unpacked("`RpcClient` of pi 0.87.1", "0.87.1");
+    check(&client);
+    check_after(Some("0.87.1"), &client);
+}
+
+#[test]
+#[ignore = "needs the clients: cargo xtask interop"]
+fn pis_own_client_class_of_1_5_0() {
+    let client = unpacked("`RpcClient` of pi 1.5.0", "1.5.0");
+    check(&client);
+    check_after(Some("1.5.0"), &client);
+}
+
 #[test]
 #[ignore = "needs the clients: cargo xtask interop"]
 fn the_client_library_of_gsd() {
@@ -145,20 +170,20 @@ fn an_editor_through_pi_acp_0_0_24() {
         driver: "acp.mjs",
         path: "pi-acp-0.0.24/node_modules/pi-acp/dist/index.js".into(),
         offers: &[],
-        environment: &[],
     });
 }
 
 #[test]
 #[ignore = "needs the clients: cargo xtask interop"]
 fn an_editor_through_pi_acp_0_0_34() {
-    check(&Client {
+    let client = Client {
         name: "`pi-acp` 0.0.34",
         driver: "acp.mjs",
         path: "pi-acp-0.0.34/node_modules/pi-acp/dist/index.js".into(),
         offers: &["dialogs"],
-        environment: &[("PINION_RPC_DIALECT", "modern")],
-    });
+    };
+    check(&client);
+    check_after(Some("1.5.0"), &client);
 }
 
 #[test]
@@ -169,6 +194,5 @@ fn a_command_line_through_acpx_and_pi_acp() {
         driver: "acpx.mjs",
         path: "acpx-0.1.15/node_modules/acpx/dist/cli.js".into(),
         offers: &[],
-        environment: &[],
     });
 }

@@ -5,11 +5,10 @@
 
 use std::time::Duration;
 
-use pinion_approval::{Mode, Origin, Rule};
+use pinion_approval::{MAX_ANSWER_TIMEOUT, Mode, Origin, Rule, answer_timeout};
 use pinion_cli::{Problem, PromptLine};
 
 use super::flags::unknown_value;
-use crate::approvals::{LONGEST_PATIENCE, patience};
 use crate::failure::Failure;
 
 const MODES: &str = "ask, auto or deny";
@@ -19,7 +18,7 @@ const TRUST: &str = "To trust this project for this run, use --trust.";
 #[derive(Debug, Default, Clone)]
 pub(crate) struct ApprovalFlags {
     pub mode: Option<Mode>,
-    pub patience: Option<Duration>,
+    pub answer_timeout: Option<Duration>,
     pub allow: Vec<Rule>,
     pub deny: Vec<Rule>,
 }
@@ -30,10 +29,10 @@ impl ApprovalFlags {
         match flag {
             "--approve" => self.mode = Some(mode(value)?),
             "--approve-timeout" => {
-                let patience = value.parse().ok().and_then(patience);
-                self.patience = Some(patience.ok_or_else(|| {
+                let timeout = value.parse().ok().and_then(answer_timeout);
+                self.answer_timeout = Some(timeout.ok_or_else(|| {
                     Failure::usage(format!(
-                        "Error: --approve-timeout takes seconds, from 1 to {LONGEST_PATIENCE}, not \"{value}\"."
+                        "--approve-timeout takes seconds, from 1 to {MAX_ANSWER_TIMEOUT}, not \"{value}\"."
                     ))
                 })?);
             }
@@ -45,14 +44,12 @@ impl ApprovalFlags {
 }
 
 fn mode(text: &str) -> Result<Mode, Failure> {
-    Mode::named(text).ok_or_else(|| {
-        unknown_value("--approve", text, &Mode::ALL.map(Mode::name))
-            .reworded(|words| format!("{words} {TRUST}"))
-    })
+    Mode::named(text)
+        .ok_or_else(|| unknown_value("--approve", text, &Mode::ALL.map(Mode::name)).hint(TRUST))
 }
 
 fn rule(flag: &str, text: &str) -> Result<Rule, Failure> {
-    let wrong = |error| Failure::usage(format!("Error: {flag}: {error}."));
+    let wrong = |error| Failure::usage(format!("{flag}: {error}."));
     Rule::parse(text, Origin::Flag).map_err(wrong)
 }
 
@@ -60,13 +57,13 @@ fn rule(flag: &str, text: &str) -> Result<Rule, Failure> {
 pub(super) fn problem(problem: Problem) -> Failure {
     match &problem {
         Problem::MissingValue { flag } if flag == "--approve" => {
-            Failure::usage(format!("Error: --approve needs a mode: {MODES}. {TRUST}"))
+            Failure::usage(format!("--approve needs a mode: {MODES}.")).hint(TRUST)
         }
         Problem::FlagAsValue { flag, value } if flag == "--approve" => match mode(value) {
             Err(failure) => failure,
-            Ok(_) => Failure::usage(format!("Error: {problem}")),
+            Ok(_) => problem.into(),
         },
-        _ => Failure::usage(format!("Error: {problem}")),
+        _ => problem.into(),
     }
 }
 
@@ -77,8 +74,8 @@ pub(super) fn check_unknown(line: &PromptLine) -> Result<(), Failure> {
         .iter()
         .any(|flag| flag.written == "--no-approve")
     {
-        return Err(Failure::usage(
-            "Error: unknown option --no-approve. To distrust this project for this run, use --no-trust; \
+        return Err(Failure::usage("unknown option --no-approve.").hint(
+            "To distrust this project for this run, use --no-trust; \
              without --approve, no tool call is asked about.",
         ));
     }
@@ -209,10 +206,7 @@ mod tests {
             (&["--approve-timeout", "soon"], "not \"soon\""),
         ] {
             let failure = flags(Program::Pinion, arguments).unwrap_err();
-            assert!(
-                format!("{failure:?}").contains(&words.replace('"', "\\\"")),
-                "{failure:?}"
-            );
+            assert!(failure.to_string().contains(words), "{failure}");
         }
     }
 }

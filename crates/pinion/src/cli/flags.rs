@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 
 use pinion_cli::PromptLine;
 use pinion_message::ThinkingLevel;
-use pinion_pi::{Dialect, OnEof};
+use pinion_pi::{DialectName, OnEof};
 use pinion_text::nearest;
 
 use super::approvals::ApprovalFlags;
@@ -54,6 +54,8 @@ pub(crate) struct Flags {
     pub no_builtin_tools: bool,
     pub tools: Option<Vec<String>>,
     pub exclude_tools: Vec<String>,
+    /// Connect to no MCP servers.
+    pub no_mcp: bool,
     pub thinking: Option<ThinkingLevel>,
     /// `-e`: files, directories, `npm:` and `git:` packages.
     pub extensions: Vec<String>,
@@ -69,7 +71,7 @@ pub(crate) struct Flags {
     pub offline: bool,
     pub verbose: bool,
     pub on_eof: OnEof,
-    pub dialect: Option<Dialect>,
+    pub dialect: Option<DialectName>,
     pub no_coalesce: bool,
     /// RPC: the client opens and closes sessions.
     pub multi_session: bool,
@@ -78,6 +80,8 @@ pub(crate) struct Flags {
     pub prompt: PromptLine,
     /// Printed on stderr when the run begins.
     pub warnings: Vec<String>,
+    /// The first unknown flag that a warning is about.
+    pub ignored_flag: Option<String>,
 }
 
 impl Flags {
@@ -92,9 +96,14 @@ impl Flags {
             .iter()
             .filter(|flag| flag.long_name().is_none())
         {
-            super::unknown::refuse(program, &line, &flag.written, &mut flags.warnings)?;
+            super::unknown::refuse(program, &line, &flag.written, &mut flags)?;
         }
         super::approvals::check_unknown(&line)?;
+        if flags.session_id.is_some() && flags.session.is_some() {
+            let failure =
+                Failure::usage("--session-id and --session both name a session. Use one of them.");
+            return Err(failure.for_program(program));
+        }
         flags.prompt = line;
         Ok(flags)
     }
@@ -113,7 +122,10 @@ impl Flags {
             "--continue" => self.continue_last = true,
             "--resume" => self.resume = true,
             "--session" => self.session = owned(),
-            "--session-id" => self.session_id = owned(),
+            "--session-id" => {
+                check_session_id(text).map_err(|failure| failure.for_program(program))?;
+                self.session_id = owned();
+            }
             "--fork" => self.fork = owned(),
             "--session-dir" => self.session_dir = owned(),
             "--no-session" => self.no_session = true,
@@ -123,6 +135,7 @@ impl Flags {
             "--no-builtin-tools" => self.no_builtin_tools = true,
             "--tools" => self.tools = Some(list(text)),
             "--exclude-tools" => self.exclude_tools = list(text),
+            "--no-mcp" => self.no_mcp = true,
             "--thinking" => self.set_thinking(program, text)?,
             "--print" => self.print = true,
             "--plain" => self.plain = true,
@@ -147,7 +160,7 @@ impl Flags {
             "--exit-on-eof" => self.on_eof = OnEof::Stop,
             "--rpc-dialect" => {
                 let dialect = text.parse();
-                let wrong = |error| Failure::usage(format!("Error: {name}: {error}."));
+                let wrong = |error| Failure::usage(format!("{name}: {error}."));
                 self.dialect = Some(dialect.map_err(wrong)?);
             }
             "--no-coalesce" => self.no_coalesce = true,
@@ -210,11 +223,26 @@ impl Flags {
     }
 }
 
+/// Checks the id of a session, which becomes a part of a file name.
+fn check_session_id(id: &str) -> Result<(), Failure> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let is_end = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+    let mut characters = id.chars();
+    let ends = is_end(id.chars().next_back()) && is_end(id.chars().next());
+    if characters.all(is_part) && ends {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "invalid session id \"{id}\". Use letters, digits, \"-\", \"_\" and \".\", with a letter or digit at \
+         both ends."
+    )))
+}
+
 fn clips(text: &str) -> Result<Vec<String>, Failure> {
     let names = list(text);
     if names.is_empty() {
         return Err(Failure::usage(
-            "Error: --clips needs the names of clips after it, such as todo,browser.",
+            "--clips needs the names of clips after it, such as todo,browser.",
         ));
     }
     Ok(names)
@@ -226,9 +254,7 @@ pub(super) fn unknown_value(flag: &str, value: &str, valid: &[&str]) -> Failure 
         Some(nearest) => format!("Did you mean {nearest}?"),
         None => format!("Use {}.", one_of(valid)),
     };
-    Failure::usage(format!(
-        "Error: unknown value \"{value}\" for {flag}. {hint}"
-    ))
+    Failure::usage(format!("unknown value \"{value}\" for {flag}.")).hint(hint)
 }
 
 /// Joins values as in `ask, auto or deny`.

@@ -36,7 +36,10 @@ impl Flags {
         for flag in self.prompt.take_unknown() {
             // Short flags were refused when the line was read.
             if flag.long_name().is_some() {
-                refuse(program, &self.prompt, &flag.written, &mut self.warnings)?;
+                let line = std::mem::take(&mut self.prompt);
+                let refused = refuse(program, &line, &flag.written, self);
+                self.prompt = line;
+                refused?;
             }
         }
         Ok(())
@@ -56,7 +59,7 @@ pub(super) fn refuse(
     program: Program,
     line: &PromptLine,
     flag: &str,
-    warnings: &mut Vec<String>,
+    flags: &mut Flags,
 ) -> Result<(), Failure> {
     let hint = match line.unknown_flag(flag) {
         Problem::UnknownFlag {
@@ -66,9 +69,10 @@ pub(super) fn refuse(
         _ => format!("See `{} --help`.", program.name()),
     };
     if program == Program::Pi {
-        warnings.push(format!("Warning: unknown option {flag} is ignored. {hint}"));
+        flags.ignored_flag.get_or_insert_with(|| flag.to_owned());
+        let warning = format!("Warning: unknown option {flag} is ignored. {hint}");
+        flags.warnings.push(warning);
         return Ok(());
     }
-    let message = format!("Error: unknown option {flag}. {hint}");
-    Err(Failure::usage(message))
+    Err(Failure::usage(format!("unknown option {flag}.")).hint(hint))
 }

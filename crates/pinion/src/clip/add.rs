@@ -6,16 +6,15 @@ use pinion_access::client::chosen_registry;
 use pinion_clip::source::TypedSource;
 use pinion_clip::watch::Watch;
 use pinion_config::Dirs;
-use pinion_hub_client::is_from_registry;
+use pinion_hub_client::{added_text, updated_text};
 use pinion_proto::Message;
 use pinion_proto::hub::{AddClipRequest, ClipInfo, RemoveClipRequest, RemoveClipResponse};
 use pinion_status::Code;
 use serde_json::json;
 
-use super::list;
 use crate::failure::Failure;
 use crate::hub::caller::{self, Caller, print};
-use crate::hub::{environment, failed, root_dir};
+use crate::hub::{environment, root_dir};
 use crate::verb::{Line, Verb};
 use pinion_cli::tables;
 use pinion_text::harmless_line;
@@ -30,7 +29,7 @@ pub(super) const UPDATE: Verb = Verb::new("pinion clip", &tables::clip::UPDATE, 
 fn source(line: &Line, text: &str) -> Result<String, Failure> {
     let registry = if text.starts_with('@') {
         let root = root_dir(line)?;
-        chosen_registry(&root, line.value("--registry"), environment).map_err(failed)?
+        chosen_registry(&root, line.value("--registry"), environment)?
     } else {
         None
     };
@@ -41,8 +40,8 @@ fn source(line: &Line, text: &str) -> Result<String, Failure> {
         home: &Dirs::from_env()?.home,
     };
     typed.resolve().map_err(|failure| match failure.code {
-        Code::InvalidArgument => line.wrong(&failure.message),
-        _ => failed(failure),
+        Code::InvalidArgument => line.wrong(failure),
+        _ => failure.into(),
     })
 }
 
@@ -77,19 +76,7 @@ fn add(line: &Line) -> Result<ExitCode, Failure> {
 }
 
 fn added(line: &Line, clip: &ClipInfo) -> Result<ExitCode, Failure> {
-    let text = || {
-        let package = format!(
-            "{} {}",
-            harmless_line(&clip.package),
-            harmless_line(&clip.version)
-        );
-        let mut text = format!("Added {} ({})", harmless_line(&clip.name), package.trim());
-        if !clip.commands.is_empty() {
-            text += &format!(": {}", harmless_line(&list::commands(clip)));
-        }
-        text + ".\n"
-    };
-    print(line, || clip.to_json(), text)
+    print(line, || clip.to_json(), || added_text(clip))
 }
 
 /// Installs a clip again whenever its directory changes. Prints failures; the installed version then stays.
@@ -106,7 +93,7 @@ async fn add_on_changes(
         match caller.explained(caller.client().add_clip(&request)).await {
             Ok(clip) => added(line, &clip)?,
             Err(failure) => {
-                eprintln!("Error: {failure}");
+                failure.print();
                 ExitCode::FAILURE
             }
         };
@@ -144,34 +131,15 @@ fn update(line: &Line) -> Result<ExitCode, Failure> {
     let caller = Caller::of(line)?;
     let client = caller.client();
     let mut failures = 0;
+    let report = |clip: &ClipInfo, failure: pinion_status::Failure| {
+        failures += 1;
+        eprintln!("{}: {failure}", clip.name);
+    };
+    let (version, registry) = (line.value("--version"), line.value("--registry"));
     let updated = caller::wait(async {
-        let mut updated = Vec::new();
-        for clip in caller.explained(client.clips()).await? {
-            let is_wanted = match wanted {
-                Some(alias) => clip.name == *alias,
-                None => is_from_registry(&clip),
-            };
-            if !is_wanted {
-                continue;
-            }
-            let update =
-                client.update_clip(&clip, line.value("--version"), line.value("--registry"));
-            match caller.explained(update).await {
-                Ok(now) => updated.push((clip, now)),
-                Err(failure) if wanted.is_some() => return Err(failure),
-                Err(failure) => {
-                    failures += 1;
-                    eprintln!("{}: {failure}", clip.name);
-                }
-            }
-        }
-        Ok(updated)
+        let updated = client.update_clips(wanted, version, registry, report);
+        Ok(updated.await?)
     })?;
-    if let (Some(alias), true) = (wanted, updated.is_empty()) {
-        return Err(Failure::failed(format!(
-            "Error: clip \"{alias}\" not found"
-        )));
-    }
     for (before, now) in &updated {
         print_update(line, before, now)?;
     }
@@ -183,18 +151,8 @@ fn update(line: &Line) -> Result<ExitCode, Failure> {
 }
 
 fn print_update(line: &Line, before: &ClipInfo, now: &ClipInfo) -> Result<ExitCode, Failure> {
-    let (alias, old, new) = (
-        harmless_line(&now.name),
-        harmless_line(&before.version),
-        harmless_line(&now.version),
-    );
-    let text = || {
-        if old == new {
-            format!("{alias} is up to date ({new}).\n")
-        } else {
-            format!("{alias}: {old} is now {new}.\n")
-        }
-    };
+    let [alias, old, new] =
+        [&now.name, &before.version, &now.version].map(|text| harmless_line(text));
     let json = json!({"name": alias, "before": old, "version": new});
-    print(line, || json.to_string(), text)
+    print(line, || json.to_string(), || updated_text(before, now))
 }

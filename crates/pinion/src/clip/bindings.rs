@@ -2,13 +2,13 @@
 
 use std::process::ExitCode;
 
-use pinion_hub_client::{Slot, slots};
+use pinion_hub_client::{Slot, candidates_json, keep_slot, slots};
 use pinion_proto::Message;
 use pinion_proto::hub::{
     ClipBinding, GetBindingsRequest, GetBindingsResponse, RemoveBindingRequest,
     RemoveBindingResponse, SetBindingRequest, SetBindingResponse,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::failure::Failure;
 use crate::hub::caller::{self, Caller, print};
@@ -69,7 +69,7 @@ fn bindings(line: &Line) -> Result<ExitCode, Failure> {
     };
     let bindings: GetBindingsResponse = caller::ask(line, "GetBindings", &request)?;
     let slots = slots(&bindings, &[]);
-    let rows: Vec<_> = slots.iter().map(row).collect();
+    let rows: Vec<_> = slots.iter().map(Slot::row).collect();
     print(
         line,
         || bindings.to_json(),
@@ -89,38 +89,14 @@ fn candidates(line: &Line, alias: &str, only: Option<&str>) -> Result<ExitCode, 
         Ok((bindings, clips))
     })?;
     if let Some(only) = only {
-        let is_it = |name: &pinion_proto::Text| name.as_str() == only;
-        bindings.dependency_slots.retain(|name, _| is_it(name));
-        bindings.bindings.retain(|name, _| is_it(name));
+        keep_slot(&mut bindings, only);
     }
     let slots = slots(&bindings, &clips);
     if let (Some(only), true) = (only, slots.is_empty()) {
-        let message = format!("Error: {alias} has no slot {only}.");
-        return Err(Failure::failed(message));
+        return Err(Failure::failed(format!("{alias} has no slot {only}.")));
     }
-    let json = || {
-        let mut json: Value = serde_json::from_str(&bindings.to_json()).unwrap_or_default();
-        let candidates = slots.iter().map(|slot| (&*slot.name, &*slot.candidates));
-        json["candidates"] = candidates.collect();
-        json.to_string()
-    };
-    let rows = slots.iter().map(|slot| {
-        let mut row = row(slot);
-        row.push(if slot.candidates.is_empty() {
-            "-".to_owned()
-        } else {
-            slot.candidates.join(", ")
-        });
-        row
-    });
-    let rows: Vec<_> = rows.collect();
+    let rows: Vec<_> = slots.iter().map(Slot::row_with_candidates).collect();
     let headings = ["SLOT", "WANTS", "BOUND TO", "CANDIDATES"];
+    let json = || candidates_json(&bindings, &slots).to_string();
     print(line, json, || table(&headings, &rows))
-}
-
-fn row(slot: &Slot) -> Vec<String> {
-    let bound_to = slot.bound_to.as_deref().unwrap_or("-");
-    [&slot.name, &slot.wants, bound_to]
-        .map(str::to_owned)
-        .to_vec()
 }

@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use pinion_proto::hub::{ClipInfo, ClipStatus};
+use pinion_hub_client::{CLIP_HEADINGS, clip_in_tabs, clip_row};
+use pinion_proto::hub::ClipInfo;
 
 use crate::commands::out;
 use crate::failure::Failure;
@@ -10,10 +11,6 @@ use crate::hub::caller::{self, Caller, Shape, print};
 use crate::hub::show::{json_list, table};
 use crate::verb::{Line, Verb};
 use pinion_cli::tables;
-use pinion_text::{harmless_line, shorten};
-
-/// Maximum width of the commands column, in characters.
-const WIDE: usize = 48;
 
 pub(super) const VERB: Verb = Verb::new("pinion clip", &tables::clip::LIST, run);
 
@@ -45,11 +42,8 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
         );
         return Ok(ExitCode::SUCCESS);
     }
-    let rows: Vec<Vec<String>> = clips.iter().map(row).collect();
-    let headings = [
-        "ALIAS", "STATUS", "PACKAGE", "VERSION", "PROVIDER", "COMMANDS",
-    ];
-    print(line, || json_list(&clips), || table(&headings, &rows))
+    let rows: Vec<Vec<String>> = clips.iter().map(clip_row).collect();
+    print(line, || json_list(&clips), || table(&CLIP_HEADINGS, &rows))
 }
 
 fn in_tabs(line: &Line) -> Result<ExitCode, Failure> {
@@ -59,42 +53,6 @@ fn in_tabs(line: &Line) -> Result<ExitCode, Failure> {
     if line.has("--json") {
         return out(&(json_list(&clips) + "\n"));
     }
-    let rows = clips.iter().map(|clip| {
-        let names: Vec<String> = clip
-            .commands
-            .iter()
-            .map(|it| harmless_line(&it.name))
-            .collect();
-        let cells =
-            [&clip.name, &clip.package, &clip.version, &clip.provider].map(|it| harmless_line(it));
-        format!("{}\t{}\n", cells.join("\t"), names.join(","))
-    });
+    let rows = clips.iter().map(clip_in_tabs);
     out(&rows.collect::<String>())
-}
-
-fn row(clip: &ClipInfo) -> Vec<String> {
-    vec![
-        clip.name.to_string(),
-        status(clip.status).to_owned(),
-        clip.package.to_string(),
-        clip.version.to_string(),
-        clip.provider.to_string(),
-        shorten(&commands(clip), WIDE),
-    ]
-}
-
-/// Returns the names of the clip's commands, separated by commas.
-pub(super) fn commands(clip: &ClipInfo) -> String {
-    let names: Vec<&str> = clip.commands.iter().map(|it| it.name.as_str()).collect();
-    names.join(", ")
-}
-
-/// Returns the word for a clip's status.
-pub(super) fn status(status: ClipStatus) -> &'static str {
-    match status {
-        ClipStatus::Running => "running",
-        ClipStatus::Sleeping => "sleeping",
-        ClipStatus::Error => "failed",
-        _ => "-",
-    }
 }

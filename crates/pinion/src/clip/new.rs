@@ -9,7 +9,6 @@ use serde_json::json;
 
 use crate::failure::Failure;
 use crate::hub::caller::print;
-use crate::hub::failed;
 use crate::verb::{Line, Verb};
 use pinion_cli::tables;
 
@@ -18,20 +17,20 @@ pub(super) const VERB: Verb = Verb::new("pinion clip", &tables::clip::NEW, run);
 fn run(line: &Line) -> Result<ExitCode, Failure> {
     let [name] = line.exactly()?;
     if name.contains('/') {
-        return Err(line.wrong(&format!(
+        return Err(line.wrong(format!(
             "{name:?} is not a name; use --path for the directory"
         )));
     }
     let name = alias::normalise(name)
-        .ok_or_else(|| line.wrong(&format!("{name:?} has no letter or digit for a name")))?;
+        .ok_or_else(|| line.wrong(format!("{name:?} has no letter or digit for a name")))?;
     let language = line.value("--lang").unwrap_or("ts");
     let starter = StarterClip::in_language(language).ok_or_else(|| {
-        line.wrong(&format!(
+        line.wrong(format!(
             "--lang is ts, python, bash or rust, not {language:?}"
         ))
     })?;
     let directory = line.value("--path").unwrap_or(&name);
-    starter.write(Path::new(directory), &name).map_err(failed)?;
+    starter.write(Path::new(directory), &name)?;
     let json = || {
         let files: Vec<&str> = starter.file_names().collect();
         json!({"name": name, "path": directory, "lang": starter.language, "files": files})

@@ -16,7 +16,7 @@ pub(super) const MAN: Verb = Verb::new("pinion", &tables::commands::MAN, man);
 fn completions(line: &Line) -> Result<ExitCode, Failure> {
     let (typed, name) = line.one_or_two()?;
     let shell = Shell::named(typed).ok_or_else(|| {
-        line.wrong(&match nearest(typed, Shell::NAMES) {
+        line.wrong(match nearest(typed, Shell::NAMES) {
             Some(nearest) => format!("unknown shell {typed:?}, did you mean {nearest}"),
             None => format!("unknown shell {typed:?}; use bash, zsh or fish"),
         })
@@ -24,7 +24,7 @@ fn completions(line: &Line) -> Result<ExitCode, Failure> {
     let name = name.unwrap_or(tables::root::PINION.name);
     let names = tables::PROGRAMS.map(|program| program.name);
     let program = tables::program(name).ok_or_else(|| {
-        line.wrong(&match nearest(name, names) {
+        line.wrong(match nearest(name, names) {
             Some(nearest) => format!("unknown program {name:?}, did you mean {nearest}"),
             None => format!("unknown program {name:?}; use {}", names.join(", ")),
         })
@@ -42,7 +42,7 @@ fn man(line: &Line) -> Result<ExitCode, Failure> {
     let place = Place::find(root, words.iter().copied());
     match words.get(place.name().split_whitespace().count()) {
         None => out(&manual::page(&place, env!("CARGO_PKG_VERSION"))),
-        Some(word) => Err(line.wrong(&match nearest(word, place.command.words()) {
+        Some(word) => Err(line.wrong(match nearest(word, place.command.words()) {
             Some(nearest) => format!("unknown command {word:?}, did you mean {nearest}"),
             None => format!("unknown command {word:?}"),
         })),

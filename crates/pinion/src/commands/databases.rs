@@ -4,9 +4,9 @@
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
 
-use pinion_history::{ExportForm, HistoryError, ListForm, ReportError, ShowForm, StoreChoice};
+use pinion_history::{ExportForm, ListForm, ReportError, ShowForm, StoreChoice};
 
-use crate::failure::Failure;
+use crate::failure::{Context, Failure};
 use crate::verb::Line;
 
 /// One of the two kinds of databases.
@@ -56,7 +56,7 @@ impl Arguments {
         let [db, dsn, backend] = store.flags().map(|flag| text(flag).unwrap_or_default());
         let format = |name: &str| {
             ExportForm::named(name).ok_or_else(|| {
-                line.wrong(&format!(
+                line.wrong(format!(
                     "unknown format {name:?}; use jsonl, markdown or html"
                 ))
             })
@@ -81,7 +81,7 @@ impl Arguments {
         };
         if arguments.choice() == StoreChoice::default() {
             let name = store.name();
-            return Err(line.wrong(&format!(
+            return Err(line.wrong(format!(
                 "name a database with --{name}-db FILE or --{name}-dsn DSN"
             )));
         }
@@ -120,11 +120,8 @@ impl Arguments {
     ) -> Result<ExitCode, Failure> {
         let written = match &self.output {
             Some(path) => {
-                let file =
-                    pinion_files::create_or_empty(path.as_ref(), 0o666).map_err(|error| {
-                        Failure::failed(format!("Error: could not write {path}: {error}"))
-                    })?;
-                let mut file = BufWriter::new(file);
+                let file = pinion_files::create_or_empty(path.as_ref(), 0o666);
+                let mut file = BufWriter::new(file.context(format!("could not write {path}"))?);
                 write(&mut file).and_then(|()| Ok(file.flush()?))
             }
             None => {
@@ -137,27 +134,6 @@ impl Arguments {
                 Ok(ExitCode::SUCCESS)
             }
             written => Ok(written.map(|()| ExitCode::SUCCESS)?),
-        }
-    }
-}
-
-/// Wrong options are errors of usage.
-impl From<HistoryError> for Failure {
-    fn from(error: HistoryError) -> Self {
-        match error.code() {
-            "history_options" | "history_backend" => Self::usage(format!("Error: {error}")),
-            _ => Self::failed(format!("Error: {error}")),
-        }
-    }
-}
-
-impl From<ReportError> for Failure {
-    fn from(error: ReportError) -> Self {
-        match error {
-            ReportError::Store(error) => error.into(),
-            ReportError::Output(error) => error.into(),
-            ReportError::Missing(message) => Self::failed(format!("Error: {message}")),
-            ReportError::Ambiguous(message) => Self::usage(format!("Error: {message}")),
         }
     }
 }

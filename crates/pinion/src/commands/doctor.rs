@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::process::ExitCode;
 
+use pinion_agent_mcp::McpConfig;
 use pinion_config::{
     Dirs, ExtensionFlags, PromptTexts, ResourceFlags, Resources, Settings, Trust, TrustFlag,
     find_extensions, load_context_files,
@@ -12,6 +13,7 @@ use pinion_llm::{Registry, RegistryOptions};
 use super::out;
 use crate::approvals;
 use crate::cli::ApprovalFlags;
+use crate::engine;
 use crate::failure::Failure;
 use crate::verb::{Line, Verb};
 use pinion_cli::tables;
@@ -40,6 +42,16 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
     );
     let (settings, found) = Settings::load(&dirs, trust);
     notices.extend(found);
+    let choice = match engine::dialect(None, &dirs, &settings) {
+        Ok(choice) => {
+            line(
+                "dialect",
+                &format!("{} ({})", choice.dialect.name(), choice.reason),
+            );
+            None
+        }
+        Err(failure) => Some(failure.to_string()),
+    };
     let (_, found) = PromptTexts::load(&dirs, None, &[], trust);
     notices.extend(found);
     let (_, found) = load_context_files(&dirs, trust);
@@ -54,6 +66,14 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
             "ext",
             &format!("{count} found; see `pinion extensions list`"),
         );
+    }
+    let servers = McpConfig::load(&dirs, trust);
+    if !servers.servers.is_empty() {
+        let count = servers.servers.len();
+        line("mcp", &format!("{count} configured; see `pinion mcp list`"));
+    }
+    if let Some(file) = &servers.untrusted {
+        line("mcp", &engine::untrusted_notice(file));
     }
     let (registry, found) = Registry::load(&dirs.agent_dir, RegistryOptions::default());
     let available = registry.available();
@@ -90,6 +110,8 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
         .iter()
         .map(ToString::to_string)
         .chain(found.iter().map(ToString::to_string))
+        .chain(servers.problems.iter().map(ToString::to_string))
+        .chain(choice)
         .chain(approvals)
     {
         problems += 1;

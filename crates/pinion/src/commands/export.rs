@@ -11,7 +11,7 @@ use crate::failure::Failure;
 pub(super) fn run(input: &str, output: Option<String>) -> Result<ExitCode, Failure> {
     let path = Path::new(input);
     if !path.exists() {
-        return Err(Failure::failed(format!("Error: File not found: {input}")));
+        return Err(Failure::failed(format!("File not found: {input}")));
     }
     let target = write_page(path, output)?;
     out(&format!("Exported to: {target}\n"))
@@ -20,8 +20,7 @@ pub(super) fn run(input: &str, output: Option<String>) -> Result<ExitCode, Failu
 /// Writes the page, by default into the current directory; returns its path.
 pub(super) fn write_page(path: &Path, output: Option<String>) -> Result<String, Failure> {
     let cwd = std::env::current_dir()?;
-    let opened = Store::open_read_only(path, &cwd)
-        .map_err(|error| Failure::failed(format!("Error: {error}")))?;
+    let opened = Store::open_read_only(path, &cwd)?;
     for notice in &opened.notices {
         eprintln!("Warning: {notice}");
     }
@@ -31,7 +30,6 @@ pub(super) fn write_page(path: &Path, output: Option<String>) -> Result<String, 
         output.as_deref(),
         &cwd,
         export::Extras::default(),
-    )
-    .map_err(|error| Failure::failed(format!("Error: {error}")))?;
+    )?;
     Ok(written.display().to_string())
 }

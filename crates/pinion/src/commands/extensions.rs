@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use pinion_config::{
     Dirs, Discovery, ExtensionEntry, ExtensionFlags, Settings, Trust, TrustFlag, find_extensions,
 };
-use pinion_extensions::{ExtensionReport, Extensions, Options};
+use pinion_extensions::{Extensions, ListedOutcome, Options, listed_json_line, listed_text};
 use serde_json::json;
 
 use super::out;
@@ -28,6 +28,7 @@ pub(super) const GROUP: Group = Group {
     above: "pinion",
     command: &tables::commands::EXTENSIONS,
     entries: &[Entry::One(&LIST)],
+    takes_words: false,
 };
 
 struct Wanted {
@@ -76,20 +77,17 @@ fn list(wanted: &Wanted) -> Result<ExitCode, Failure> {
     let mut text = String::new();
     for (entry, outcome) in found.entries.iter().zip(&outcomes) {
         text.push_str(&if wanted.json {
-            json_line(entry, outcome)
+            listed_json_line(entry, outcome)
         } else {
-            paragraph(entry, outcome)
+            listed_text(entry, outcome)
         });
     }
     out(&text)?;
-    let failed = |outcome: &Outcome| matches!(outcome, Some(Err(_)));
+    let failed = |outcome: &ListedOutcome| matches!(outcome, Some(Err(_)));
     Ok(ExitCode::from(u8::from(outcomes.iter().any(failed))))
 }
 
-/// The report of an extension, or the reason why it was not loaded; `None` with `--no-load`.
-type Outcome = Option<Result<ExtensionReport, String>>;
-
-fn load(entries: &[ExtensionEntry], options: Options) -> Result<Vec<Outcome>, Failure> {
+fn load(entries: &[ExtensionEntry], options: Options) -> Result<Vec<ListedOutcome>, Failure> {
     let entries = entries
         .iter()
         .map(|entry| pinion_extensions::ExtensionEntry {
@@ -100,32 +98,6 @@ fn load(entries: &[ExtensionEntry], options: Options) -> Result<Vec<Outcome>, Fa
     let outcomes = runtime.block_on(Extensions::inspect(entries.collect(), options));
     // A script that still waits for something must not delay the exit of the process.
     runtime.shutdown_background();
-    let outcomes = outcomes.map_err(|failure| Failure::failed(format!("Error: {failure}")))?;
+    let outcomes = outcomes.map_err(Failure::failed)?;
     Ok(outcomes.into_iter().map(Some).collect())
-}
-
-fn paragraph(entry: &ExtensionEntry, outcome: &Outcome) -> String {
-    let info = &entry.source_info;
-    let registered = match outcome {
-        None => String::new(),
-        Some(Err(error)) => format!("  error: {error}\n"),
-        Some(Ok(report)) => report.text(),
-    };
-    format!(
-        "{}\n  from: {} ({})\n{registered}",
-        entry.path.display(),
-        info.source,
-        info.scope
-    )
-}
-
-fn json_line(entry: &ExtensionEntry, outcome: &Outcome) -> String {
-    let path = entry.path.display().to_string();
-    let mut value = match outcome {
-        Some(Ok(report)) => json!(report),
-        None => json!({"path": path}),
-        Some(Err(error)) => json!({"path": path, "error": error}),
-    };
-    value["sourceInfo"] = json!(entry.source_info);
-    pinion_jsonl::json::to_string(&value) + "\n"
 }

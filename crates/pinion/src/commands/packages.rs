@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use pinion_config::{
     Dirs, Package, ProjectTrust, Scope, Settings, Trust, TrustFlag, list_packages,
 };
-use pinion_packages::{Installer, Network, PackageError, package_line, package_row, parse_source};
+use pinion_packages::{Installer, Network, package_line, package_row, parse_source};
 
 use super::out;
 use crate::failure::Failure;
@@ -30,7 +30,7 @@ pub(super) const REMOVE: Verb = Verb::new("pinion", &tables::packages::REMOVE, |
 
 pub(super) const UPDATE: Verb = Verb::new("pinion", &tables::packages::UPDATE, |line| {
     let source = line.at_most_one();
-    let source = source.map_err(|failure| prompt(line, 1, failure))?;
+    let source = source.map_err(|failure| suggest_prompt(line, 1, failure))?;
     update(&Dirs::from_env()?, source, &Arguments::of(line))
 });
 
@@ -42,15 +42,15 @@ pub(super) const LIST: Verb = Verb::new("pinion", &tables::packages::LIST, |line
 /// Returns the words of a command; the error suggests `-p`, because the user may have meant them as a prompt.
 fn words<const COUNT: usize>(line: &Line) -> Result<[&str; COUNT], Failure> {
     line.exactly()
-        .map_err(|failure| prompt(line, COUNT, failure))
+        .map_err(|failure| suggest_prompt(line, COUNT, failure))
 }
 
-fn prompt(line: &Line, most: usize, failure: Failure) -> Failure {
+fn suggest_prompt(line: &Line, most: usize, failure: Failure) -> Failure {
     if line.words.len() <= most {
         return failure;
     }
     let said = format!("{} {}", line.name(), line.words.join(" "));
-    failure.reworded(|words| format!("{words} To send it as a prompt, run pinion -p {said:?}."))
+    failure.hint(format!("To send it as a prompt, run pinion -p {said:?}."))
 }
 
 struct Arguments {
@@ -94,12 +94,6 @@ impl Arguments {
     }
 }
 
-impl From<PackageError> for Failure {
-    fn from(error: PackageError) -> Self {
-        Self::failed(format!("Error: {error}"))
-    }
-}
-
 fn install_one(dirs: &Dirs, text: &str, arguments: &Arguments) -> Result<ExitCode, Failure> {
     let source = parse_source(dirs, text)?;
     let scope = arguments.scope();
@@ -131,10 +125,8 @@ fn remove(dirs: &Dirs, text: &str, arguments: &Arguments) -> Result<ExitCode, Fa
         } else {
             "`pinion list` shows the packages there are.".to_owned()
         };
-        return Err(Failure::failed(format!(
-            "Error: {text} is not in the {} settings. {hint}",
-            scope.as_str()
-        )));
+        let problem = format!("{text} is not in the {} settings.", scope.as_str());
+        return Err(Failure::failed(problem).hint(hint));
     };
     out(&format!("Removed {written}\n"))
 }
@@ -146,9 +138,10 @@ fn update(dirs: &Dirs, text: Option<&str>, arguments: &Arguments) -> Result<Exit
     if let (Some(wanted), Some(text)) = (wanted, text) {
         packages.retain(|package| package.source.identity() == wanted.identity());
         if packages.is_empty() {
-            return Err(Failure::failed(format!(
-                "Error: {text} is not installed. `pinion list` shows the packages there are; `pinion install {text}` adds it."
-            )));
+            let hint = format!(
+                "`pinion list` shows the packages there are; `pinion install {text}` adds it."
+            );
+            return Err(Failure::failed(format!("{text} is not installed.")).hint(hint));
         }
     }
     let mut report = String::new();
@@ -158,7 +151,7 @@ fn update(dirs: &Dirs, text: Option<&str>, arguments: &Arguments) -> Result<Exit
             Ok(updated) => report.push_str(&updated.report(package.source.text())),
             Err(error) => {
                 failures += 1;
-                Failure::from(error).report();
+                Failure::from(error).print();
             }
         }
     }

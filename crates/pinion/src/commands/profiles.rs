@@ -47,6 +47,7 @@ pub(super) const GROUP: Group = Group {
     above: "pinion",
     command: &tables::commands::PROFILES,
     entries: &[Entry::One(&LIST), Entry::One(&SHOW), Entry::One(&DEBUG)],
+    takes_words: false,
 };
 
 struct Wanted {
@@ -95,8 +96,7 @@ fn look(wanted: &Wanted) -> Result<Looked, Failure> {
         eprintln!("Warning: {notice}");
     }
     surroundings::with(&dirs, &trust, wanted.trust, |surroundings| {
-        let resolved = resolve(surroundings, &wanted.asked)
-            .map_err(|error| Failure::failed(format!("Error: {error}")))?;
+        let resolved = resolve(surroundings, &wanted.asked)?;
         for notice in &resolved.notices {
             eprintln!("Warning: {notice}");
         }

@@ -59,21 +59,23 @@ fn asked(line: &Line) -> Result<Document, Failure> {
         ("fleet", None) if !sessions => Ok(Document::Fleet),
         ("fleet", _) => Err(line.wrong("fleet takes no options")),
         (word, _) => Err(match nearest(word, PROTOCOLS) {
-            Some(nearest) => line.wrong(&format!(
-                "unknown protocol {word:?}, did you mean {nearest}"
-            )),
-            None => line.wrong(&format!("unknown protocol {word:?}; use pi or fleet")),
+            Some(nearest) => {
+                line.wrong(format!("unknown protocol {word:?}, did you mean {nearest}"))
+            }
+            None => line.wrong(format!("unknown protocol {word:?}; use pi or fleet")),
         }),
     }
 }
 
 fn named(name: &str) -> Result<Dialect, Failure> {
-    name.parse().map_err(|error: UnknownDialect| {
-        let names = Dialect::ALL.map(Dialect::name);
-        Failure::usage(match nearest(name, names) {
-            Some(nearest) => format!("Error: {error}. Did you mean {nearest}?"),
-            None => format!("Error: {error}."),
-        })
+    name.parse().map_err(|_: UnknownDialect| {
+        let [first, second, third] = Dialect::ALL.map(Dialect::name);
+        let problem = format!("unknown dialect {name:?}; use {first}, {second} or {third}.");
+        let failure = Failure::usage(problem);
+        match nearest(name, [first, second, third]) {
+            Some(nearest) => failure.hint(format!("Did you mean {nearest}?")),
+            None => failure,
+        }
     })
 }
 

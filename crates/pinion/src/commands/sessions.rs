@@ -52,6 +52,7 @@ pub(super) const GROUP: Group = Group {
     above: "pinion",
     command: &tables::commands::SESSIONS,
     entries: &[Entry::One(&LIST), Entry::One(&SHOW), Entry::One(&EXPORT)],
+    takes_words: false,
 };
 
 enum Scope {
@@ -110,9 +111,8 @@ pub(super) fn ids() -> Result<Vec<String>, Failure> {
 
 fn find(argument: &str) -> Result<PathBuf, Failure> {
     let places = places()?;
-    pinion_session::find(&places.root, &places.project, argument)
-        .map(pinion_session::FoundSession::into_path)
-        .map_err(|error| Failure::failed(error.to_string()))
+    let found = pinion_session::find(&places.root, &places.project, argument)?;
+    Ok(found.into_path())
 }
 
 fn export_page(argument: &str, output: Option<String>) -> Result<ExitCode, Failure> {
@@ -122,8 +122,7 @@ fn export_page(argument: &str, output: Option<String>) -> Result<ExitCode, Failu
 
 fn show(argument: &str) -> Result<ExitCode, Failure> {
     let path = find(argument)?;
-    let opened = Store::open_read_only(&path, std::path::Path::new("/"))
-        .map_err(|error| Failure::failed(format!("Error: {error}")))?;
+    let opened = Store::open_read_only(&path, std::path::Path::new("/"))?;
     for notice in &opened.notices {
         eprintln!("Warning: {notice}");
     }

@@ -29,6 +29,7 @@ pub(super) const GROUP: Group = Group {
         Entry::One(&EXPORT),
         Entry::One(&CHECK),
     ],
+    takes_words: false,
 };
 
 type Opened = (Arguments, Box<dyn TimelineStore>, TimelineSelection);

@@ -18,7 +18,7 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
     let dirs = Dirs::from_env()?;
     let directory = named.map_or_else(|| dirs.cwd.clone(), PathBuf::from);
     if !revoke && !directory.is_dir() {
-        return Err(line.wrong(&format!(
+        return Err(line.wrong(format!(
             "{:?} is not a directory",
             directory.display().to_string()
         )));
@@ -27,15 +27,11 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
     for notice in &notices {
         eprintln!("Warning: {notice}");
     }
-    let changed = if revoke {
-        trust.revoke(&directory)
-    } else {
-        trust.trust(&directory)
-    };
-    changed.map_err(|error| Failure::failed(format!("Error: {error}")))?;
     let word = if revoke {
+        trust.revoke(&directory)?;
         "No longer trusted"
     } else {
+        trust.trust(&directory)?;
         "Trusted"
     };
     out(&format!("{word}: {}\n", directory.display()))

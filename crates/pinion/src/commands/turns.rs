@@ -28,6 +28,7 @@ pub(super) const GROUP: Group = Group {
         Entry::One(&EXPORT),
         Entry::One(&CHECK),
     ],
+    takes_words: false,
 };
 
 type Opened = (Arguments, Box<dyn TurnStore>, TurnSelection);

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use pinion_agent::{Companions, Hooks, Participant};
+use pinion_agent_mcp::McpServers;
+use pinion_approval::ClientQuestions;
 use pinion_extensions::Extensions;
 use pinion_pi::Additions;
 
-use crate::approvals::ClientQuestions;
 use crate::extensions::{ProgramServices, Talker};
 
 /// Longest wait for extensions to shut down.
@@ -20,6 +21,8 @@ pub(crate) struct SessionCompanions {
     /// The questions that the client receives about tool calls; `None` if it never receives any.
     pub approvals: Option<Arc<ClientQuestions>>,
     pub services: Arc<ProgramServices>,
+    /// The MCP servers whose tools the session has.
+    pub servers: Option<Arc<McpServers>>,
 }
 
 impl SessionCompanions {
@@ -56,6 +59,9 @@ impl Companions for SessionCompanions {
                 let shutdown = Hooks::shutdown(extensions);
                 // An extension that takes longer is abandoned.
                 let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, shutdown).await;
+            }
+            if let Some(servers) = &self.servers {
+                servers.stop().await;
             }
         })
     }

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use pinion_config::Settings;
 use pinion_llm::{
-    InitialOptions, Registry, Resolved, ScopedModel, initial_model, resolve_model, scope,
+    InitialOptions, Registry, Resolved, ScopedModel, custom_model, initial_model, resolve_model,
+    scope,
 };
-use pinion_message::{Model, Secret, ThinkingLevel};
+use pinion_message::{Model, ModelCost, Secret, ThinkingLevel};
+use pinion_pi::Dialect;
 use pinion_session::{EntryKind, NewEntry, Store};
 
 use super::session::append;
@@ -36,6 +38,7 @@ pub(super) fn scoped_models(
 /// that has none.
 pub(super) fn choose_model(
     program: Program,
+    dialect: Dialect,
     flags: &Flags,
     settings: &Settings,
     registry: &Registry,
@@ -46,7 +49,7 @@ pub(super) fn choose_model(
     let continuing = store
         .entries()
         .any(|entry| matches!(entry.kind(), EntryKind::Message(_)));
-    let chosen = named_model(program, flags, registry)?;
+    let chosen = named_model(program, dialect, flags, registry)?;
     if let Some(key) = &flags.api_key {
         let provider = match &chosen {
             Some(chosen) => chosen.model.provider.clone(),
@@ -54,6 +57,7 @@ pub(super) fn choose_model(
                 Failure::usage(
                     "--api-key requires a model to be specified via --model, --provider/--model, or --models",
                 )
+                .bare()
                 .for_program(program)
             })?,
         };
@@ -72,6 +76,11 @@ pub(super) fn choose_model(
         saved,
     };
     let mut initial = initial_model(registry, &options);
+    if initial.is_none() && program == Program::Pi && dialect == Dialect::Modern {
+        // Clients of these releases start a session first and say what is missing when a prompt fails.
+        eprintln!("Warning: no model is available. {WHAT_TO_SET}");
+        return Ok((Some(Arc::new(unknown_model())), ThinkingLevel::Off));
+    }
     if initial.is_none() {
         initial = offline_instead(program, flags, registry, &options)?;
     }
@@ -106,6 +115,7 @@ pub(super) fn choose_model(
 /// its credentials are missing.
 fn named_model(
     program: Program,
+    dialect: Dialect,
     flags: &Flags,
     registry: &Registry,
 ) -> Result<Option<Resolved>, Failure> {
@@ -117,15 +127,40 @@ fn named_model(
         },
         (None, None) => return Ok(None),
     };
-    let resolved = resolve_model(registry, flags.provider.as_deref(), &pattern)
-        .map_err(|error| Failure::usage(error.to_string()).for_program(program))?;
-    if flags.api_key.is_none()
-        && program == Program::Pinion
-        && let Err(error) = registry.check_credentials(&resolved.model)
-    {
-        return Err(Failure::failed(error.to_string()));
+    let resolved = resolve_model(registry, flags.provider.as_deref(), &pattern);
+    let accepts_new_names = program == Program::Pi && dialect == Dialect::Modern;
+    let resolved = resolved
+        .or_else(|error| match &flags.provider {
+            Some(provider) if accepts_new_names => {
+                custom_model(registry, provider, &pattern).ok_or(error)
+            }
+            _ => Err(error),
+        })
+        .map_err(|error| Failure::from(error).for_program(program))?;
+    if flags.api_key.is_none() && program == Program::Pinion {
+        registry.check_credentials(&resolved.model)?;
     }
     Ok(Some(resolved))
+}
+
+/// Returns the model of a session for which no model is available.
+fn unknown_model() -> Model {
+    let unknown = || "unknown".to_owned();
+    Model {
+        id: unknown(),
+        name: unknown(),
+        api: unknown(),
+        provider: unknown(),
+        base_url: String::new(),
+        reasoning: false,
+        thinking_level_map: None,
+        input: Vec::new(),
+        cost: ModelCost::default(),
+        context_window: 0,
+        max_tokens: 0,
+        headers: None,
+        compat: None,
+    }
 }
 
 /// Returns the built-in model, with a note on stderr, if the run is a chat. Fails elsewhere: without a user who reads
@@ -142,9 +177,8 @@ fn offline_instead(
             Program::Pi => "",
             _ => "To try pinion without a model, use --model offline/demo.\n",
         };
-        return Err(Failure::failed(format!(
-            "No models available.\n\n{demo}{WHAT_TO_SET}"
-        )));
+        let problem = format!("No models available.\n\n{demo}{WHAT_TO_SET}");
+        return Err(Failure::failed(problem).bare());
     }
     registry.set_include_offline(true);
     eprintln!(

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use pinion_agent::SystemPrompt;
+use pinion_agent_mcp::McpServers;
 use pinion_config::{
-    ContextFile, Dirs, LazyResources, ProjectTrust, PromptParts, PromptTexts,
-    compose_system_prompt, load_context_files, today,
+    ContextFile, Dirs, LazyResources, ProjectTrust, PromptParts, PromptTexts, Skill,
+    compose_system_prompt, load_context_files, system_prompt_sections, today,
 };
+use pinion_extensions::PromptOptions;
+use pinion_sync::Interner;
 use pinion_tools::Tool;
 use serde_json::{Value, json};
 
-use super::shared::Once;
 use super::{Shared, tell};
 use crate::cli::Flags;
 
@@ -20,8 +22,9 @@ pub(crate) struct Prompter {
     texts: PromptTexts,
     context_files: Arc<[ContextFile]>,
     /// The prompts of all sessions, so that equal ones share memory.
-    prompts: Arc<Once<str>>,
+    prompts: Arc<Interner<str>>,
     resources: Arc<LazyResources>,
+    servers: Option<Arc<McpServers>>,
 }
 
 impl Prompter {
@@ -53,7 +56,13 @@ impl Prompter {
             context_files: shared.context_files.the(context_files.into()),
             prompts: Arc::clone(&shared.prompts),
             resources,
+            servers: None,
         }
+    }
+
+    /// Lists these servers in the prompt.
+    pub fn with_servers(self, servers: Option<Arc<McpServers>>) -> Self {
+        Self { servers, ..self }
     }
 }
 
@@ -82,14 +91,76 @@ impl Prompter {
     }
 }
 
+impl Prompter {
+    /// Composes the prompt from the parts that extensions changed. They choose among the known skills by name.
+    pub fn compose_from(&self, parts: &PromptOptions) -> String {
+        let files = parts.context_files.iter();
+        let files: Vec<ContextFile> = files
+            .map(|file| ContextFile {
+                path: file.path.clone().into(),
+                content: file.content.clone(),
+            })
+            .collect();
+        let resources = self.resources.get();
+        let is_chosen = |skill: &&Skill| parts.skills.iter().any(|it| it.name == skill.name);
+        let skills: Vec<Skill> = resources
+            .skills()
+            .iter()
+            .filter(is_chosen)
+            .cloned()
+            .collect();
+        compose_system_prompt(&PromptParts {
+            tools: &parts.tools(),
+            guidelines: &parts.guidelines(),
+            custom: parts.custom_prompt.as_deref(),
+            append: parts.append_system_prompt.as_deref(),
+            context_files: &files,
+            skills: &skills,
+            cwd: &self.dirs.cwd,
+            date: &today(),
+        })
+    }
+}
+
 impl SystemPrompt for Prompter {
     fn compose(&self, active: &[Arc<dyn Tool>]) -> Arc<str> {
+        let mut prompt = self.with_parts(active, compose_system_prompt);
+        if let Some(section) = self.servers_section() {
+            prompt.push_str("\n\n");
+            prompt.push_str(&section);
+        }
+        self.prompts.the(prompt.into())
+    }
+
+    fn sections(&self, active: &[Arc<dyn Tool>]) -> Vec<(String, String)> {
+        let sections = self.with_parts(active, system_prompt_sections).into_iter();
+        let servers = self.servers_section().map(|text| ("mcp_servers", text));
+        sections
+            .chain(servers)
+            .map(|(name, text)| (name.to_owned(), text))
+            .collect()
+    }
+}
+
+impl Prompter {
+    /// Returns the section about MCP servers, if there are any.
+    fn servers_section(&self) -> Option<String> {
+        let section = self.servers.as_ref()?.section();
+        (!section.is_empty()).then_some(section)
+    }
+
+    /// Returns what `make` makes of the parts of the prompt for these tools.
+    fn with_parts<T>(
+        &self,
+        active: &[Arc<dyn Tool>],
+        make: impl FnOnce(&PromptParts<'_>) -> T,
+    ) -> T {
         let purposes: Vec<(&str, &str)> = active
             .iter()
             .filter_map(|tool| Some((tool.spec().name.as_str(), tool.snippet()?)))
             .collect();
         let guidelines = guidelines(active);
-        let prompt = compose_system_prompt(&PromptParts {
+        make(&PromptParts {
             tools: &purposes,
             guidelines: &guidelines,
             custom: self.texts.custom.as_deref(),
@@ -98,8 +169,7 @@ impl SystemPrompt for Prompter {
             skills: self.resources.get().skills(),
             cwd: &self.dirs.cwd,
             date: &today(),
-        });
-        self.prompts.the(prompt.into())
+        })
     }
 }
 

@@ -59,48 +59,48 @@ fn open_session(dirs: &Dirs, flags: &Flags, directory: Option<&Path>) -> Result<
         id,
         parent_session: None,
     };
-    let failed = |error: pinion_session::SessionError| Failure::failed(format!("Error: {error}"));
     let Some(directory) = directory else {
-        return Store::create(new(None)).map_err(failed);
+        return Ok(Store::create(new(flags.session_id.clone()))?);
     };
     let sessions_root = dirs.agent_dir.join("sessions");
     let find = |argument: &str| {
         pinion_session::find(&sessions_root, directory, argument)
             .map(|found| dirs.cwd.join(found.into_path()))
-            .map_err(|error| Failure::failed(error.to_string()))
     };
     let existing = if let Some(argument) = &flags.session {
         Some(find(argument)?)
     } else if let Some(id) = &flags.session_id {
         match pinion_session::find_id(directory, id) {
             Some(path) => Some(path),
-            None => return Store::create(new(Some(id.clone()))).map_err(failed),
+            None => {
+                eprintln!("Note: no session has the id \"{id}\", so it is created.");
+                return Ok(Store::create(new(Some(id.clone())))?);
+            }
         }
     } else if let Some(argument) = &flags.fork {
         let source = find(argument)?;
-        return opened(Store::copy_of(&source, new(None)).map_err(failed)?, None);
+        return Ok(opened(Store::copy_of(&source, new(None))?, None));
     } else if flags.continue_last {
         pinion_session::most_recent(directory)
     } else {
         None
     };
-    match existing {
-        Some(path) if path.exists() => opened(
-            Store::open(&path, &dirs.cwd).map_err(failed)?,
-            flags.session_dir.as_deref(),
-        ),
-        Some(path) => Ok(Store::at_path(&path, &dirs.cwd)),
-        None => Store::create(new(None)).map_err(failed),
-    }
+    Ok(match existing {
+        Some(path) if path.exists() => {
+            opened(Store::open(&path, &dirs.cwd)?, flags.session_dir.as_deref())
+        }
+        Some(path) => Store::at_path(&path, &dirs.cwd),
+        None => Store::create(new(None))?,
+    })
 }
 
-fn opened(opened: Opened, directory: Option<&str>) -> Result<Store, Failure> {
+fn opened(opened: Opened, directory: Option<&str>) -> Store {
     tell(&opened.notices);
     let mut store = opened.store;
     if let Some(directory) = directory {
         store.set_directory(directory.into());
     }
-    Ok(store)
+    store
 }
 
 pub(super) fn append(store: &mut Store, entry: NewEntry) {

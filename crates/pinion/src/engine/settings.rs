@@ -27,6 +27,7 @@ pub(super) fn with_modern_behaviour(
 ) -> EngineSettings {
     let mut settings = EngineSettings {
         behaviour: MODERN_BEHAVIOUR,
+        resize_prompt_images: configured.images().auto_resize,
         ..settings
     };
     if configured.retry().provider.max_retries.is_none() {

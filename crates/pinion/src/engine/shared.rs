@@ -1,12 +1,13 @@
 //! State that the sessions of one process share.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use pinion_config::{ContextFile, Dirs, SettingsFile};
 use pinion_llm::{Environment, Providers, Registry, RegistryOptions};
 use pinion_message::Mask;
+use pinion_sync::{Interner, lock};
 use pinion_tools::Tool;
 use tokio::sync::OnceCell;
 
@@ -27,35 +28,9 @@ pub(crate) struct Shared {
     /// The commands of clips, read from the hub when the first session requests them.
     clips: OnceCell<Vec<Arc<dyn Tool>>>,
     /// Context files of projects.
-    pub(super) context_files: Once<[ContextFile]>,
+    pub(super) context_files: Interner<[ContextFile]>,
     /// System prompts.
-    pub(super) prompts: Arc<Once<str>>,
-}
-
-/// Stores equal values once, for as long as a user of the value exists.
-#[derive(Debug)]
-pub(super) struct Once<T: ?Sized>(Mutex<Vec<Weak<T>>>);
-
-impl<T: ?Sized> Default for Once<T> {
-    fn default() -> Self {
-        Self(Mutex::default())
-    }
-}
-
-impl<T: ?Sized + PartialEq> Once<T> {
-    /// Returns the stored value that equals `new`, or stores `new` and returns it.
-    pub fn the(&self, new: Arc<T>) -> Arc<T> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|one| one.strong_count() > 0);
-        let same = known
-            .iter()
-            .filter_map(Weak::upgrade)
-            .find(|one| *one == new);
-        same.unwrap_or_else(|| {
-            known.push(Arc::downgrade(&new));
-            new
-        })
-    }
+    pub(super) prompts: Arc<Interner<str>>,
 }
 
 /// Size and modification time of `models.json` and `auth.json`; `None` if the file cannot be read.
@@ -74,7 +49,7 @@ impl Shared {
             preferences: Arc::new(SavedPreferences::new(SettingsFile::global(dirs))),
             registry: Mutex::new(None),
             clips: OnceCell::new(),
-            context_files: Once::default(),
+            context_files: Interner::default(),
             prompts: Arc::default(),
         }
     }
@@ -98,7 +73,7 @@ impl Shared {
     /// Returns the shared registry of models, and reads it again if its files have changed.
     pub(super) fn registry(&self, dirs: &Dirs) -> Registry {
         let files = ["models.json", "auth.json"].map(|name| look(&dirs.agent_dir.join(name)));
-        let mut known = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.registry);
         match &*known {
             Some((seen, registry)) if *seen == files => registry.clone(),
             _ => {

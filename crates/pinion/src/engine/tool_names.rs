@@ -5,6 +5,7 @@ use pinion_approval::{Origin, Policy, Rule};
 use pinion_config::Dirs;
 use pinion_text::nearest;
 
+use super::tool_choice::plain_name;
 use crate::cli::Flags;
 use crate::failure::Failure;
 use crate::program::Program;
@@ -22,12 +23,16 @@ enum Place {
     Project,
 }
 
-/// Returns every name of a tool in the flags and the rules.
-pub(super) fn named(flags: &Flags, policy: Option<&Policy>) -> Vec<Named> {
+/// The prefix of the names of tools of MCP servers, which connect later.
+const MCP_PREFIX: &str = "mcp__";
+
+/// Returns every name of a tool in the flags and the rules, except names and patterns for tools of MCP servers if the
+/// session `has_servers`.
+pub(super) fn named(flags: &Flags, policy: Option<&Policy>, has_servers: bool) -> Vec<Named> {
     let of = |flag| {
         move |name: &String| Named {
             place: Place::Flag(flag),
-            name: name.clone(),
+            name: plain_name(name).to_owned(),
         }
     };
     let tools = flags.tools.iter().flatten().map(of("--tools"));
@@ -46,7 +51,9 @@ pub(super) fn named(flags: &Flags, policy: Option<&Policy>) -> Vec<Named> {
             name: rule.tool()?.to_owned(),
         })
     });
-    tools.chain(excluded).chain(rules).collect()
+    let arrives = |named: &Named| has_servers && named.name.starts_with(MCP_PREFIX);
+    let named = tools.chain(excluded).chain(rules);
+    named.filter(|named| !arrives(named)).collect()
 }
 
 /// Fails for a name that no tool in `known` has. Returns warnings for unknown names that it accepts nevertheless.
@@ -80,15 +87,13 @@ pub(super) fn check(
                 warnings.push(format!("{flag}: unknown tool \"{name}\". {hint}"));
             }
             Place::Flag(flag) => {
-                return Err(Failure::usage(format!(
-                    "Error: {flag}: unknown tool \"{name}\". {hint}"
-                )));
+                let problem = format!("{flag}: unknown tool \"{name}\".");
+                return Err(Failure::usage(problem).hint(hint));
             }
             Place::Settings if near.is_some() => {
-                return Err(Failure::failed(format!(
-                    "Error: {}: approvals: unknown tool \"{name}\". {hint}",
-                    dirs.global_settings().display()
-                )));
+                let file = dirs.global_settings();
+                let problem = format!("{}: approvals: unknown tool \"{name}\".", file.display());
+                return Err(Failure::failed(problem).hint(hint));
             }
             Place::Settings => warnings.push(format!(
                 "{}: approvals: no tool is called \"{name}\" here",

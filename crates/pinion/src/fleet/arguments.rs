@@ -46,6 +46,7 @@ pub(crate) const GROUP: Group = Group {
         Entry::One(&LIST),
         Entry::One(&CLEAN),
     ],
+    takes_words: false,
 };
 
 /// The flags of `fleet run` and `fleet resume`.
@@ -78,7 +79,7 @@ impl Arguments {
             Some("jsonl") => Printed::Lines,
             Some("none") => Printed::Nothing,
             Some(other) => {
-                return Err(line.wrong(&format!(
+                return Err(line.wrong(format!(
                     "unknown value {other:?} for --output; use report, jsonl or none"
                 )));
             }
@@ -108,7 +109,7 @@ impl Which {
 /// Parses an age such as `30d`, `12h` or `10m`.
 fn age(line: &Line, text: &str) -> Result<Duration, Failure> {
     duration::parse(text).ok_or_else(|| {
-        line.wrong(&format!(
+        line.wrong(format!(
             "unknown time {text:?} for --older-than; use 30d, 12h or 10m"
         ))
     })

@@ -8,13 +8,12 @@ use pinion_fleet::{RunDir, RunStatus};
 use pinion_tui::sanitise;
 
 use super::arguments::Which;
-use super::words_of;
 use crate::commands::out;
 use crate::failure::Failure;
 
 pub(super) fn show(root: &Path, run: &str, json: bool) -> Result<ExitCode, Failure> {
-    let directory = RunDir::find(root, run).map_err(words_of)?;
-    let report = directory.report().map_err(words_of)?;
+    let directory = RunDir::find(root, run)?;
+    let report = directory.report()?;
     if json {
         let text = serde_json::to_string_pretty(&report).unwrap_or_default();
         return out(&(text + "\n"));
@@ -47,26 +46,15 @@ pub(super) fn clean(root: &Path, which: &Which) -> Result<ExitCode, Failure> {
     let runs = match which {
         Which::Named(names) => {
             let found = names.iter().map(|name| RunDir::find(root, name));
-            found.collect::<Result<Vec<_>, _>>().map_err(words_of)?
+            found.collect::<Result<Vec<_>, _>>()?
         }
-        Which::OlderThan(age) => {
-            let mut runs = RunDir::list(root);
-            runs.extend(RunDir::leftovers(root));
-            runs.retain(|run| run.is_older(*age));
-            runs
-        }
+        Which::OlderThan(age) => RunDir::older_than(root, *age),
     };
-    let (mut deleted, mut kept) = (0, 0);
-    for mut run in runs {
-        // Holding the lock while deleting prevents a resume meanwhile.
-        if run.lock().is_err() {
-            eprintln!("{} is running and stays.", run.id());
-            kept += 1;
-            continue;
-        }
-        run.delete().map_err(words_of)?;
-        deleted += 1;
-    }
+    let mut spared = 0;
+    let deleted = RunDir::delete_all(runs, |run| {
+        eprintln!("{} is running and stays.", run.id());
+        spared += 1;
+    })?;
     eprintln!("{deleted} deleted.");
-    Ok(ExitCode::from(u8::from(kept > 0)))
+    Ok(ExitCode::from(u8::from(spared > 0)))
 }

@@ -1,16 +1,14 @@
 //! Children of `isolation: task`: sessions of this process, whose lines reach the fleet without a pipe.
 
-use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pinion_agent::Listener;
 use pinion_config::{Dirs, FileArguments};
-use pinion_fleet::{ChildExit, Feed, TaskJob};
-use pinion_jsonl::{Project, Records};
+use pinion_extensions::Mode;
+use pinion_fleet::{ChildExit, TaskJob, refusal_lines};
 use pinion_pi::{
-    Additions, Dialect, Out, Outcome, PiListener, PrintListener, Projection, Prompts, Sink,
-    converse,
+    Dialect, FeedSink, Out, Outcome, PiListener, PrintListener, Prompts, Sink, converse,
 };
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -18,7 +16,7 @@ use tokio::sync::Semaphore;
 use crate::cli::{self, Action, Flags};
 use crate::engine::{self, Basis, Company, Conversation, Engine, Shared};
 use crate::extensions::Audience;
-use crate::failure::Failure;
+use crate::failure::{Context, Failure};
 use crate::log::LogFlags;
 use crate::program::Program;
 
@@ -48,7 +46,7 @@ impl Tasks {
             let ended = Self::live(&tasks, job).await;
             if let Err(failure) = &ended {
                 // A process would report it on standard error.
-                feed.push(|bytes| bytes.extend_from_slice(&refusal(&failure.to_string())));
+                feed.push(|bytes| bytes.extend_from_slice(&refusal_lines(&failure.to_string())));
             }
             feed.close();
             ChildExit::Code(i32::from(ended.is_err()))
@@ -58,7 +56,7 @@ impl Tasks {
     async fn live(tasks: &Arc<Self>, job: TaskJob) -> Result<(), Failure> {
         let prompts = prompts(&job)?;
         let family = format!("fleet-{}", uuid::Uuid::new_v4());
-        let sink = TaskSink::new(Arc::clone(&job.feed));
+        let sink = FeedSink::new(Arc::clone(&job.feed), Dialect::Modern);
         let (printer, settled) = PrintListener::new();
         let listeners: Vec<Arc<dyn Listener>> = vec![
             Arc::new(PiListener::new(sink.clone(), Dialect::Modern)),
@@ -85,7 +83,7 @@ impl Tasks {
                 "an extension ended it with code {code}"
             ))),
             Ok(_) => Ok(()),
-            Err(error) => Err(Failure::failed(error.to_string())),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -112,15 +110,11 @@ impl Tasks {
                 &flags,
                 basis,
                 conversation,
-                Company::new(listeners, Audience::none()),
+                Company::new(listeners, Audience::none(Mode::Print)),
                 &maker.shared,
             ))
         });
-        made.await.unwrap_or_else(|error| {
-            Err(Failure::failed(format!(
-                "the session could not be made: {error}"
-            )))
-        })
+        made.await.context("the session could not be made")?
     }
 }
 
@@ -129,8 +123,8 @@ fn flags(job: &TaskJob) -> Result<Flags, Failure> {
     let mut words: Vec<String> = ["--mode", "json", "--rpc-dialect", "modern", "--no-session"]
         .map(str::to_owned)
         .into();
-    if let Some(model) = &job.model {
-        words.extend(["--model".into(), placed(model, &job.directory)]);
+    if let Some(model) = job.model_argument() {
+        words.extend(["--model".into(), model]);
     }
     words.extend(job.args.iter().cloned());
     match cli::parse(Program::Pinion, words)?.0 {
@@ -145,16 +139,6 @@ fn flags(job: &TaskJob) -> Result<Flags, Failure> {
     }
 }
 
-/// Resolves the path of a model that is a file against the child's directory, as a separate process would.
-fn placed(model: &str, directory: &Path) -> String {
-    for kind in ["offline/scenario:", "cassette:"] {
-        if let Some(file) = model.strip_prefix(kind) {
-            return format!("{kind}{}", directory.join(file).display());
-        }
-    }
-    model.to_owned()
-}
-
 fn prompts(job: &TaskJob) -> Result<Prompts, Failure> {
     let resolve = |path: &str| pinion_tools::resolve_existing_path(path, &job.directory);
     let mut prepare = crate::commands::prepare_image;
@@ -163,8 +147,7 @@ fn prompts(job: &TaskJob) -> Result<Prompts, Failure> {
         .iter()
         .map(|file| file.display().to_string())
         .collect();
-    let files = FileArguments::read(&names, &resolve, &mut prepare)
-        .map_err(|error| Failure::failed(error.to_string()))?;
+    let files = FileArguments::read(&names, &resolve, &mut prepare)?;
     let mut text = job.prompt.trim().to_owned();
     if !files.text.is_empty() {
         text = format!("{text}\n{}", files.text);
@@ -173,59 +156,4 @@ fn prompts(job: &TaskJob) -> Result<Prompts, Failure> {
         texts: vec![text],
         images: files.images,
     })
-}
-
-/// Returns the lines that report why there was no session.
-fn refusal(message: &str) -> Vec<u8> {
-    let line = serde_json::json!({"type": "message_end", "message": {
-        "role": "assistant", "content": [], "stopReason": "error", "errorMessage": message,
-    }});
-    format!("{line}\n{{\"type\":\"agent_settled\",\"aborted\":true}}\n").into_bytes()
-}
-
-/// Writes events into the feed as they arrive.
-#[derive(Clone)]
-struct TaskSink(Arc<Printing>);
-
-struct Printing {
-    feed: Arc<Feed>,
-    press: Mutex<(Projection, Records)>,
-}
-
-impl TaskSink {
-    fn new(feed: Arc<Feed>) -> Self {
-        let press = (
-            Projection::new(Dialect::Modern, Additions::None),
-            Records::in_memory(),
-        );
-        Self(Arc::new(Printing {
-            feed,
-            press: Mutex::new(press),
-        }))
-    }
-}
-
-impl Sink for TaskSink {
-    fn push(&self, out: Out) {
-        let mut press = self.0.press.lock().unwrap_or_else(PoisonError::into_inner);
-        let (projection, records) = &mut *press;
-        projection.project(out, records);
-        self.0.feed.push(|bytes| records.drain(bytes));
-    }
-
-    fn has_room(&self) -> bool {
-        self.0.feed.has_room()
-    }
-
-    fn room(&self) -> impl Future<Output = ()> + Send {
-        self.0.feed.room()
-    }
-
-    fn room_for_answers(&self) -> impl Future<Output = ()> + Send {
-        self.0.feed.room()
-    }
-
-    fn broken(&self) -> impl Future<Output = ()> + Send {
-        std::future::pending()
-    }
 }

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use pinion_agent::Config;
 use pinion_agent_clip::{AgentDefaults, SessionFactory, SessionRequest};
 use pinion_config::Dirs;
+use pinion_extensions::Mode;
 use pinion_llm::Registry;
 use pinion_message::Mask;
-use pinion_pi::Dialect;
-use pinion_status::{Code, Failure};
+use pinion_pi::{Dialect, DialectName};
+use pinion_status::Failure;
 use tokio::runtime::Handle;
 
 use crate::cli::Flags;
@@ -65,9 +66,11 @@ impl SessionFactory for AgentSessions {
         let flags = Flags {
             session_id: Some(request.id.clone()),
             session_dir: Some(request.directory.display().to_string()),
-            dialect: Some(Dialect::Modern),
+            dialect: Some(DialectName::Named(Dialect::Modern)),
             // An extension expects the session of a single user; a hub may have many users.
             no_extensions: true,
+            // The credentials of MCP servers are those of a single user too.
+            no_mcp: true,
             no_context_files: !request.is_owner,
             no_skills: !request.is_owner,
             no_prompt_templates: !request.is_owner,
@@ -78,21 +81,16 @@ impl SessionFactory for AgentSessions {
             system_prompt: request.system_prompt,
             ..Flags::default()
         };
-        let basis = Basis::at(self.dirs.clone(), &flags).map_err(failed)?;
-        let mut conversation = Conversation::open(&flags, &basis).map_err(failed)?;
+        let basis = Basis::at(self.dirs.clone(), &flags)?;
+        let mut conversation = Conversation::open(&flags, &basis)?;
         conversation.family = Some(request.id);
         let company = Company {
             tools: request.tools,
             registry: request.registry,
-            ..Company::new(vec![request.listener], Audience::none())
+            ..Company::new(vec![request.listener], Audience::none(Mode::Print))
         };
         let program = Program::Pinion;
         let engine = engine::build(program, &flags, basis, conversation, company, &self.shared);
-        let engine = Handle::current().block_on(engine).map_err(failed)?;
-        Ok(engine.config)
+        Ok(Handle::current().block_on(engine)?.config)
     }
-}
-
-fn failed(failure: crate::failure::Failure) -> Failure {
-    Failure::new(Code::FailedPrecondition, failure.into_words())
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use nix::sys::termios::{self, LocalFlags, SetArg, Termios};
+use pinion_tui::HiddenInput;
 
 use crate::failure::Failure;
 
@@ -26,9 +26,8 @@ pub(crate) fn given_or_asked(
     };
     let answered = answered.trim_matches(['\r', '\n']);
     if answered.is_empty() {
-        return Err(Failure::failed(format!(
-            "Error: the {what} is missing. Give it with {flag}, or on standard input."
-        )));
+        let hint = format!("Give it with {flag}, or on standard input.");
+        return Err(Failure::failed(format!("the {what} is missing.")).hint(hint));
     }
     Ok(answered.to_owned())
 }
@@ -41,34 +40,11 @@ fn asked(what: &str, answer: Answer) -> Result<String, Failure> {
         eprint!("{what}: ");
         io::stderr().flush()?;
     }
-    let hidden = (is_terminal && answer == Answer::Hidden).then(Hidden::begin);
+    let hidden = (is_terminal && answer == Answer::Hidden).then(HiddenInput::begin);
     let mut line = String::new();
     stdin.lock().read_line(&mut line)?;
     if hidden.is_some() {
         eprintln!();
     }
     Ok(line)
-}
-
-/// Turns off the terminal's echo until it is dropped.
-struct Hidden(Option<Termios>);
-
-impl Hidden {
-    fn begin() -> Self {
-        let before = termios::tcgetattr(io::stdin()).ok();
-        if let Some(mut changed) = before.clone() {
-            changed.local_flags.remove(LocalFlags::ECHO);
-            // A terminal that does not support this echoes the input.
-            let _ = termios::tcsetattr(io::stdin(), SetArg::TCSAFLUSH, &changed);
-        }
-        Self(before)
-    }
-}
-
-impl Drop for Hidden {
-    fn drop(&mut self) {
-        if let Some(before) = &self.0 {
-            let _ = termios::tcsetattr(io::stdin(), SetArg::TCSANOW, before);
-        }
-    }
 }

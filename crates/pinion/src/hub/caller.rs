@@ -7,9 +7,9 @@ use pinion_connect::{Receiver, Roots};
 use pinion_hub_client::{ClientSettings, HubClient, HubTarget};
 use pinion_proto::Binary;
 
-use super::{duration, environment, failed, root_dir};
+use super::{duration, environment, root_dir};
 use crate::commands::out;
-use crate::failure::Failure;
+use crate::failure::{Context, Failure};
 use crate::verb::Line;
 
 /// The largest file of certificates, in bytes.
@@ -71,8 +71,7 @@ impl Caller {
             timeout: timeout.transpose()?.filter(|time| !time.is_zero()),
             roots: roots(line)?,
         };
-        let client = HubClient::new(target.map_err(failed)?, settings);
-        Ok(Self(client.map_err(failed)?))
+        Ok(Self(HubClient::new(target?, settings)?))
     }
 
     pub fn client(&self) -> &HubClient {
@@ -107,7 +106,7 @@ impl Caller {
 
     /// Converts a failure to a message for the user.
     pub fn explain(&self, failure: pinion_status::Failure) -> Failure {
-        failed(self.0.explain(failure))
+        self.0.explain(failure).into()
     }
 }
 
@@ -116,9 +115,8 @@ fn roots(line: &Line) -> Result<Roots, Failure> {
     let Some(path) = line.value("--ca") else {
         return Ok(Roots::Platform);
     };
-    let pem = pinion_files::read_named(path.as_ref(), PEM_LIMIT)
-        .map_err(|error| Failure::failed(format!("Error: {path}: {error}")))?;
-    Ok(Roots::Pem(pem))
+    let pem = pinion_files::read_named(path.as_ref(), PEM_LIMIT);
+    Ok(Roots::Pem(pem.context(path)?))
 }
 
 /// Waits for `work` to finish. Ctrl-C cancels it.

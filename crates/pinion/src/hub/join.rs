@@ -13,7 +13,7 @@ use pinion_hub::{
 };
 
 use super::serve::{LOG_TIMEOUT, copy_log, level};
-use super::{environment, failed, pid_file, root_dir};
+use super::{environment, pid_file, root_dir};
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::verb::{Line, Verb};
@@ -35,7 +35,7 @@ pub(super) fn options(
         hub: url,
         local_hub: None,
     };
-    let chosen = query.choose(environment).map_err(failed)?;
+    let chosen = query.choose(environment)?;
     let token = chosen.map(|chosen| chosen.token.reveal().to_owned());
     let name = match line.value("--name") {
         Some(name) => name.to_owned(),
@@ -57,7 +57,7 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
     };
     let least = level(line)?;
     let options = options(line, url, &root, port.unwrap_or_else(|| stable_port(&root)))?;
-    let mut lock = HubLock::acquire(&root, &pid_file(line)?).map_err(failed)?;
+    let mut lock = HubLock::acquire(&root, &pid_file(line)?)?;
     lock.record_runtime(url)?;
     let programs = Programs {
         bun: line.value("--bun").map(Into::into),
@@ -69,12 +69,12 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
         let mut signals = Signals::listen()?;
         let log = Arc::new(ClipLog::at(root.join("logs").join("pinixd.log")));
         let log_end = copy_log(&log, least);
-        let (clips, skipped) = open_runtime(&root, &options, programs).map_err(failed)?;
+        let (clips, skipped) = open_runtime(&root, &options, programs)?;
         for failure in skipped {
             eprintln!("{failure}");
         }
         let (name, url) = (options.name.clone(), options.url.clone());
-        let joined = join(options, clips.clone(), log.clone()).map_err(failed)?;
+        let joined = join(options, clips.clone(), log.clone())?;
         tokio::select! {
             () = joined.until_joined() => {
                 out(&format!("Joined {url} as {name}\n"))?;

@@ -9,7 +9,7 @@ use pinion_clip::registry::{Address, Login};
 use pinion_hub_client::{log_in_with_token, remove_login, store_login};
 
 use super::ask::{Answer, given_or_asked};
-use super::{caller, environment, failed, root_dir};
+use super::{caller, environment, root_dir};
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::verb::{Line, Verb};
@@ -25,11 +25,11 @@ pub(super) const WHOAMI: Verb = Verb::new("pinion hub", &tables::hub::WHOAMI, wh
 fn login(line: &Line) -> Result<ExitCode, Failure> {
     line.exactly::<0>()?;
     let root = root_dir(line)?;
-    let hub = chosen_hub(&root, line.value("--server"), environment).map_err(failed)?;
+    let hub = chosen_hub(&root, line.value("--server"), environment)?;
     let hub = hub.ok_or_else(|| {
         line.wrong("hub login needs the address of the hub, as in --server https://hub.example.org")
     })?;
-    let address: Address = hub.parse().map_err(failed)?;
+    let address: Address = hub.parse()?;
     let token = given_or_asked(line.value("--token"), "token", "--token", Answer::Hidden)?;
     let mut login = with_token(&token, Some(&address))?;
     login.hub = Some(hub);
@@ -38,12 +38,12 @@ fn login(line: &Line) -> Result<ExitCode, Failure> {
 
 /// Creates a login with an existing token. The service or hub, if given, provides the user's name.
 pub(crate) fn with_token(token: &str, service: Option<&Address>) -> Result<Login, Failure> {
-    caller::wait(async { log_in_with_token(token, service).await.map_err(failed) })
+    caller::wait(async { Ok(log_in_with_token(token, service).await?) })
 }
 
 /// Stores a login in `client.json`.
 pub(crate) fn store(line: &Line, login: &Login) -> Result<ExitCode, Failure> {
-    store_login(&root_dir(line)?, login).map_err(failed)?;
+    store_login(&root_dir(line)?, login)?;
     match login.username.as_str() {
         "" => out("The token is stored. Its user is unknown.\n"),
         name => out(&format!("Logged in as {}.\n", at(name))),
@@ -52,7 +52,7 @@ pub(crate) fn store(line: &Line, login: &Login) -> Result<ExitCode, Failure> {
 
 pub(crate) fn logout(line: &Line) -> Result<ExitCode, Failure> {
     line.exactly::<0>()?;
-    let was_logged_in = remove_login(&root_dir(line)?).map_err(failed)?;
+    let was_logged_in = remove_login(&root_dir(line)?)?;
     out(if was_logged_in {
         "Logged out.\n"
     } else {
@@ -62,19 +62,20 @@ pub(crate) fn logout(line: &Line) -> Result<ExitCode, Failure> {
 
 pub(crate) fn whoami(line: &Line) -> Result<ExitCode, Failure> {
     line.exactly::<0>()?;
-    let config = ClientConfig::load(&root_dir(line)?).map_err(failed)?;
+    let config = ClientConfig::load(&root_dir(line)?)?;
     match (config.hub_token, config.user) {
         (Some(_), Some(user)) => out(&format!("{}\n", at(&user.username))),
-        (Some(_), None) => Err(Failure::failed(
-            "Error: there is a token, but its user is unknown. `pinion hub login --token` with --server asks the hub.",
-        )),
+        (Some(_), None) => Err(
+            Failure::failed("there is a token, but its user is unknown.")
+                .hint("`pinion hub login --token` with --server asks the hub."),
+        ),
         (None, _) => Err(not_logged_in("pinion hub login")),
     }
 }
 
 /// Returns the failure of a command that requires a login; `command` is the one that logs in.
 pub(crate) fn not_logged_in(command: &str) -> Failure {
-    Failure::failed(format!("Error: you are not logged in. Run `{command}`."))
+    Failure::failed("you are not logged in.").hint(format!("Run `{command}`."))
 }
 
 /// Returns a user's name with one `@` before it, safe to print.

@@ -15,7 +15,6 @@ use pinion_mcp::Mounts;
 
 pub(super) use self::options::level;
 use self::options::{Join, Options};
-use super::failed;
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::verb::{Line, Verb};
@@ -30,7 +29,7 @@ pub(super) const VERB: Verb = Verb::new("pinion hub", &tables::hub::SERVE, run);
 fn run(line: &Line) -> Result<ExitCode, Failure> {
     let options = Options::read(line)?;
     crate::descriptors::allow_many();
-    let mut lock = HubLock::acquire(&options.root, &options.pid).map_err(failed)?;
+    let mut lock = HubLock::acquire(&options.root, &options.pid)?;
     let runtime = crate::runtime::on_every_core()?;
     let served = runtime.block_on(serve(options, &mut lock));
     pinion_process::kill_all();
@@ -40,7 +39,7 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
 
 async fn serve(mut options: Options, lock: &mut HubLock) -> Result<ExitCode, Failure> {
     let mut signals = Signals::listen()?;
-    let listener = options.listening.bind().await.map_err(failed)?;
+    let listener = options.listening.bind().await?;
     let (port, url) = (listener.port(), listener.url());
     let (root, programs) = (&options.root, options.programs);
     let opened = pinion_hub::open(root, &url, options.settings, options.auth, programs);
@@ -48,7 +47,7 @@ async fn serve(mut options: Options, lock: &mut HubLock) -> Result<ExitCode, Fai
         hub,
         local_token,
         skipped,
-    } = opened.map_err(failed)?;
+    } = opened?;
     for failure in &skipped {
         eprintln!("{failure}");
     }
@@ -56,9 +55,9 @@ async fn serve(mut options: Options, lock: &mut HubLock) -> Result<ExitCode, Fai
     let tokens = hub.gate().store().clone();
     let super_token = options.super_token.take();
     let accepted = super_token.map(|token| tokens.accept_super(token));
-    let _while_the_hub_runs = accepted.transpose().map_err(failed)?;
+    let _while_the_hub_runs = accepted.transpose()?;
     if let Some(pinix) = &options.import
-        && let Some(warning) = pinix.import_tokens(&hub, root).map_err(failed)?
+        && let Some(warning) = pinix.import_tokens(&hub, root)?
     {
         eprintln!("{warning}");
     }
@@ -80,7 +79,7 @@ async fn serve(mut options: Options, lock: &mut HubLock) -> Result<ExitCode, Fai
     out(&format!("Listening on {url}\n"))?;
     let joined = options.join.take().map(|join| enter(&hub, join, port));
     let joined = joined.transpose()?;
-    let trimming = tokio::spawn(crate::memory::trim_when_large());
+    let trimming = tokio::spawn(pinion_process::memory::trim_when_large());
     let importing = async {
         if let Some(pinix) = options.import.take() {
             let token = local_token.token.reveal();
@@ -122,7 +121,8 @@ fn enter(hub: &Arc<Hub>, join: Join, port: u16) -> Result<Joined, Failure> {
     if !join.is_named {
         options.name = pinion_hub::provider_name(&pinion_hub::host_name(), port);
     }
-    pinion_hub::join(options, hub.offer(join.shown), hub.log().clone()).map_err(failed)
+    let (offered, log) = (hub.offer(join.shown), hub.log().clone());
+    Ok(pinion_hub::join(options, offered, log)?)
 }
 
 /// Copies log lines of at least the level `least` to stderr, on a thread that may block. The receiver gets a message

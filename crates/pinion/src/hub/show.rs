@@ -1,9 +1,8 @@
 //! Tables and text for a terminal.
 
-use std::io::IsTerminal;
-
 use pinion_proto::Message;
 use pinion_text::{columns, harmless_line};
+use pinion_tui::has_colours;
 
 /// Formats rows under their headings, in columns. Cells lose their control characters.
 pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
@@ -22,17 +21,11 @@ pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
 
 /// Returns bold text, or plain text where colours are off.
 pub(crate) fn strong(text: &str) -> String {
-    if colourful() {
+    if has_colours(&std::io::stdout()) {
         format!("\x1b[1m{text}\x1b[0m")
     } else {
         text.to_owned()
     }
-}
-
-fn colourful() -> bool {
-    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
-    std::io::stdout().is_terminal() && !set("NO_COLOR") && !dumb
 }
 
 /// Formats messages as one JSON array, one message per line, without a line break at the end.

@@ -3,17 +3,17 @@
 use std::process::ExitCode;
 
 use pinion_hub::{HubProcess, ProcessRole, STOP_TIMEOUT};
+use pinion_hub_client::hub_info_text;
 use pinion_proto::Message;
 use pinion_proto::hub::{HubInfoRequest, HubInfoResponse};
 use serde_json::json;
 
 use super::caller::{self, Caller, Shape, print};
-use super::{failed, pid_file};
+use super::pid_file;
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::verb::{Line, Verb};
 use pinion_cli::tables;
-use pinion_text::harmless_line;
 
 pub(super) const STATUS: Verb = Verb::new("pinion hub", &tables::hub::STATUS, status);
 
@@ -22,7 +22,7 @@ pub(super) const STOP: Verb = Verb::new("pinion hub", &tables::hub::STOP, stop);
 pub(super) const INFO: Verb = Verb::new("pinion hub", &tables::hub::INFO, info);
 
 fn not_running() -> Failure {
-    Failure::failed("Error: no hub is running here. Start one with `pinion hub serve`.")
+    Failure::failed("no hub is running here.").hint("Start one with `pinion hub serve`.")
 }
 
 fn status(line: &Line) -> Result<ExitCode, Failure> {
@@ -31,13 +31,7 @@ fn status(line: &Line) -> Result<ExitCode, Failure> {
     let is_json = Shape::of(line) == Shape::Json;
     match process {
         Some(process) if process.role == ProcessRole::Hub && is_json => {
-            let status = json!({
-                "running": true,
-                "pid": process.pid,
-                "hubURL": process.url,
-                "startedAt": process.started,
-            });
-            out(&format!("{status}\n"))
+            out(&format!("{}\n", process.status_json()))
         }
         Some(HubProcess {
             role: ProcessRole::Hub,
@@ -53,7 +47,7 @@ fn status(line: &Line) -> Result<ExitCode, Failure> {
             }
             Err(match other {
                 Some(HubProcess { pid, url, .. }) => Failure::failed(format!(
-                    "Error: no hub is running here; process {pid} offers the clips to {url}."
+                    "no hub is running here; process {pid} offers the clips to {url}."
                 )),
                 None => not_running(),
             })
@@ -69,7 +63,7 @@ fn stop(line: &Line) -> Result<ExitCode, Failure> {
         let timeout = STOP_TIMEOUT.as_secs();
         eprintln!("The hub did not stop within {timeout} s and is killed.");
     };
-    process.stop(&path, before_kill).map_err(failed)?;
+    process.stop(&path, before_kill)?;
     let HubProcess { pid, url, .. } = process;
     print(
         line,
@@ -86,20 +80,6 @@ fn info(line: &Line) -> Result<ExitCode, Failure> {
     let caller = Caller::of(line)?;
     let info: HubInfoResponse =
         caller::wait(async { caller.ask("HubInfo", &HubInfoRequest::default()).await })?;
-    let needs = if info.auth_required { "yes" } else { "no" };
-    let started = jiff::Timestamp::from_millisecond(info.started_at_unix_ms).unwrap_or_default();
-    let mut text = format!(
-        "{} {} at {}\n  mode          {}\n  protocol      {}\n  started       {started}\n  token needed  {needs}\n",
-        harmless_line(&info.name),
-        harmless_line(&info.version),
-        caller.client().url(),
-        harmless_line(&info.mode),
-        harmless_line(&info.protocol),
-    );
-    if !info.scope.is_empty() {
-        text += &format!("  you are       {}\n", harmless_line(&info.scope));
-    }
-    let features: Vec<String> = info.features.iter().map(|it| harmless_line(it)).collect();
-    text += &format!("  features      {}\n", features.join(", "));
-    print(line, || info.to_json(), || text)
+    let url = caller.client().url();
+    print(line, || info.to_json(), || hub_info_text(&info, url))
 }

@@ -4,12 +4,12 @@
 use std::process::ExitCode;
 
 use pinion_access::{DEFAULT_LIFETIME, Grant, TokenKind, parse_expiry};
-use pinion_hub_client::{TokenManager, TokenRequest};
+use pinion_hub_client::{TOKEN_HEADINGS, TokenManager, TokenRequest, minute, token_row};
 use serde_json::{Value, json};
 
 use super::caller::{self, Caller, print};
 use super::show::table;
-use super::{environment, failed, root_dir};
+use super::{environment, root_dir};
 use crate::failure::Failure;
 use crate::verb::{Entry, Group, Line, Verb};
 use pinion_cli::tables;
@@ -18,6 +18,7 @@ pub(super) const GROUP: Group = Group {
     above: "pinion hub",
     command: &tables::hub::TOKEN,
     entries: &[Entry::One(&CREATE), Entry::One(&LIST), Entry::One(&REVOKE)],
+    takes_words: false,
 };
 
 const CREATE: Verb = Verb::new("pinion hub token", &tables::hub::TOKEN_CREATE, create);
@@ -28,8 +29,7 @@ const REVOKE: Verb = Verb::new("pinion hub token", &tables::hub::TOKEN_REVOKE, r
 
 /// Returns the tokens of the hub that the user chose, else those in the files of the local hub.
 fn manager(line: &Line) -> Result<TokenManager, Failure> {
-    let files = TokenManager::of_files(&root_dir(line)?, line.value("--server"), environment);
-    match files.map_err(failed)? {
+    match TokenManager::of_files(&root_dir(line)?, line.value("--server"), environment)? {
         Some(files) => Ok(files),
         None => Ok(TokenManager::Hub(Caller::of(line)?.client().clone())),
     }
@@ -37,7 +37,7 @@ fn manager(line: &Line) -> Result<TokenManager, Failure> {
 
 fn create(line: &Line) -> Result<ExitCode, Failure> {
     line.exactly::<0>()?;
-    let wrong = |failure: pinion_connect::Failure| line.wrong(&failure.message);
+    let wrong = |failure: pinion_connect::Failure| line.wrong(failure);
     let kind: TokenKind = match line.value("--kind") {
         None => TokenKind::Hub,
         Some(kind) => kind.parse().map_err(wrong)?,
@@ -57,7 +57,7 @@ fn create(line: &Line) -> Result<ExitCode, Failure> {
         label: line.value("--label").unwrap_or_default().to_owned(),
     };
     let manager = manager(line)?;
-    let token = caller::wait(async { manager.create(request).await.map_err(failed) })?;
+    let token = caller::wait(async { Ok(manager.create(request).await?) })?;
     let text = || {
         let id = text(&token, "id");
         let expires = minute(text(&token, "expires"), "never");
@@ -70,13 +70,12 @@ fn create(line: &Line) -> Result<ExitCode, Failure> {
 fn list(line: &Line) -> Result<ExitCode, Failure> {
     line.exactly::<0>()?;
     let manager = manager(line)?;
-    let tokens = caller::wait(async { manager.list().await.map_err(failed) })?;
-    let rows: Vec<Vec<String>> = tokens.iter().map(row).collect();
-    let headings = ["ID", "KIND", "FOR", "MAY", "EXPIRES", "LAST USED", "LABEL"];
+    let tokens = caller::wait(async { Ok(manager.list().await?) })?;
+    let rows: Vec<Vec<String>> = tokens.iter().map(token_row).collect();
     print(
         line,
         || format!("{:#}", json!(tokens)),
-        || table(&headings, &rows),
+        || table(&TOKEN_HEADINGS, &rows),
     )
 }
 
@@ -84,41 +83,10 @@ fn text<'a>(token: &'a Value, key: &str) -> &'a str {
     token[key].as_str().unwrap_or_default()
 }
 
-fn row(token: &Value) -> Vec<String> {
-    let kind = text(token, "kind");
-    let may = match (kind, token["manage"].as_bool()) {
-        ("super", _) => "everything",
-        (_, Some(true)) => "call, manage",
-        _ => "call",
-    };
-    let who = match text(token, "alias") {
-        "" => text(token, "scope"),
-        alias => alias,
-    };
-    let time = |key: &str, otherwise: &str| minute(text(token, key), otherwise);
-    vec![
-        text(token, "id").to_owned(),
-        kind.to_owned(),
-        who.to_owned(),
-        may.to_owned(),
-        time("expires", "never"),
-        time("lastUsed", "-"),
-        text(token, "label").to_owned(),
-    ]
-}
-
-/// Returns an RFC 3339 time to the minute, or `otherwise` if it is empty.
-fn minute(time: &str, otherwise: &str) -> String {
-    match time {
-        "" => otherwise.to_owned(),
-        time => time.chars().take(16).collect::<String>().replace('T', " "),
-    }
-}
-
 fn revoke(line: &Line) -> Result<ExitCode, Failure> {
     let [id] = line.exactly()?;
     let manager = manager(line)?;
-    caller::wait(async { manager.revoke(id).await.map_err(failed) })?;
+    caller::wait(async { Ok(manager.revoke(id).await?) })?;
     print(
         line,
         || json!({"revoked": id}).to_string(),

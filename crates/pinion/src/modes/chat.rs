@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use pinion_agent::{Companions, Config, Listener};
-use pinion_extensions::InputSource;
+use pinion_extensions::{InputSource, Mode};
 use pinion_jsonl::stdio;
 use pinion_pi::{Dialect, Prompts};
 use pinion_tui::{
@@ -21,7 +21,7 @@ use crate::extensions::Audience;
 use crate::failure::Failure;
 use crate::program::Program;
 use crate::runtime;
-use crate::signals::Ending;
+use crate::signals::ShutdownSignals;
 
 /// Runs a chat with the user at the terminal until the user leaves.
 pub(crate) fn chat(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failure> {
@@ -58,14 +58,14 @@ fn on_screen(
     };
     let mut chat = Chat::open(Terminal::open(output)?, options)?;
     let runtime = runtime::build()?;
-    let mut signals = Ending::listen_to_all(&runtime)?.and_to_quit(&runtime)?;
+    let mut signals = ShutdownSignals::listen_to_all(&runtime)?.and_to_quit(&runtime)?;
     let shared = Shared::new(&basis.dirs);
     let host = session_host(&basis, &flags, feed.clone());
     let ended = runtime.block_on(async {
         if flags.resume {
             let picked = tokio::select! {
                 picked = chat.choose_session(Arc::clone(&host) as _) => picked?,
-                code = signals.signalled() => return Ok(Some(ended_with(code))),
+                code = signals.received() => return Ok(Some(ended_with(code))),
             };
             match picked {
                 Some(path) => flags.session = Some(path.display().to_string()),
@@ -81,7 +81,7 @@ fn on_screen(
             host.listeners(),
             feed.clone(),
         );
-        let signalled = async || signals.signalled().await;
+        let signalled = async || signals.received().await;
         let ended = run_chat_session(host, feed, shown, session, Some(printed), signalled);
         Box::pin(ended).await.map(Some)
     });
@@ -114,7 +114,7 @@ fn in_lines(
         images: opening.images,
     };
     let runtime = runtime::build()?;
-    let mut signals = Ending::listen_to_all(&runtime)?.and_to_quit(&runtime)?;
+    let mut signals = ShutdownSignals::listen_to_all(&runtime)?.and_to_quit(&runtime)?;
     let shared = Shared::new(&basis.dirs);
     let host = session_host(&basis, &flags, feed.clone());
     let ended = runtime.block_on(async {
@@ -127,7 +127,7 @@ fn in_lines(
             host.listeners(),
             feed.clone(),
         );
-        let signalled = async || signals.signalled().await;
+        let signalled = async || signals.received().await;
         Box::pin(run_chat_session(
             host, feed, shown, session, None, signalled,
         ))
@@ -163,10 +163,17 @@ async fn session(
         has_room: Arc::new(|| true),
         has_ui: true,
         source: InputSource::Interactive,
+        mode: Mode::Tui,
     };
     let company = Company::new(listeners, audience);
     let engine = engine::build(program, flags, basis, conversation, company, shared).await?;
-    Ok((engine.config, engine.companions))
+    let mut config = engine.config;
+    // The models and levels that a person chooses become the defaults. Releases of pi before 1.0 do not know messages
+    // with the system prompt.
+    let behaviour = &mut config.settings.behaviour;
+    behaviour.keep_choices_in_session = false;
+    behaviour.record_system_prompt = false;
+    Ok((config, engine.companions))
 }
 
 /// Reads the basis with the modern dialect: tool calls run in parallel, and later commands exist.

@@ -9,12 +9,12 @@ use pinion_message::StopReason;
 use pinion_pi::{Out, Outcome, PrintListener, Projection, Prompts, SETTLE_TIMEOUT, Settled};
 use tokio::runtime::Runtime;
 
-use super::last_words;
+use super::finish_writing;
 use crate::cli::Flags;
 use crate::engine::{Engine, Shared};
 use crate::failure::Failure;
 use crate::reader;
-use crate::signals::Ending;
+use crate::signals::ShutdownSignals;
 use crate::stdin::{Wanted, read_prompt};
 
 /// Returns the failure if the last answer is missing, failed or was aborted. If a server could not be reached, the
@@ -22,7 +22,7 @@ use crate::stdin::{Wanted, read_prompt};
 pub(super) fn failed_answer(printer: &PrintListener, shared: &Shared) -> Option<Failure> {
     let last = printer.last();
     let Some(answer) = last.as_deref().and_then(|message| message.as_assistant()) else {
-        return Some(Failure::failed("Error: the model gave no answer."));
+        return Some(Failure::failed("the model gave no answer."));
     };
     if !matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted) {
         return None;
@@ -34,7 +34,7 @@ pub(super) fn failed_answer(printer: &PrintListener, shared: &Shared) -> Option<
     {
         error.push_str(&format!("\n{unreachable}"));
     }
-    Some(Failure::failed(error))
+    Some(Failure::failed(error).bare())
 }
 
 /// The output of a mode that prints events as lines.
@@ -60,7 +60,7 @@ pub(super) fn print_conversation(
     } = lines;
     let watched = stdout.try_clone()?;
     let writer = Writer::spawn(stdout, projection, queue.clone())?;
-    let mut ending = Ending::listen(&runtime)?;
+    let mut signals = ShutdownSignals::listen(&runtime)?;
     let broken = async {
         tokio::select! {
             () = reader::gone(watched) => {}
@@ -69,7 +69,7 @@ pub(super) fn print_conversation(
     };
     let outcome = converse(
         &runtime,
-        &mut ending,
+        &mut signals,
         engine,
         shared,
         prompts,
@@ -82,13 +82,13 @@ pub(super) fn print_conversation(
             writer.join_within(SETTLE_TIMEOUT);
             Err(code)
         }
-        _ => last_words(&runtime, &mut ending, writer),
+        _ => finish_writing(&runtime, &mut signals, writer),
     };
     runtime.shutdown_background();
     match (outcome?, end) {
         (_, Err(code)) => Ok(Outcome::Ended(code)),
         (_, Ok(WriterEnd::Broken(error))) => {
-            Err(Failure::failed(format!("Error: standard output: {error}")))
+            Err(Failure::failed("standard output").caused_by(error))
         }
         (outcome, Ok(WriterEnd::Complete)) => Ok(outcome),
     }
@@ -97,7 +97,7 @@ pub(super) fn print_conversation(
 /// Runs the conversation until its last answer, or until a signal, a companion or the completion of `unread` ends it.
 pub(super) fn converse(
     runtime: &Runtime,
-    ending: &mut Ending,
+    signals: &mut ShutdownSignals,
     engine: Engine,
     shared: &Shared,
     prompts: Prompts,
@@ -108,14 +108,14 @@ pub(super) fn converse(
     let interrupted = async {
         tokio::select! {
             () = unread => 1,
-            code = ending.signalled() => code,
+            code = signals.received() => code,
         }
     };
     let conversation = pinion_pi::converse(config, &*companions, prompts, settled, interrupted);
     let outcome = runtime.block_on(conversation);
     pinion_process::kill_all();
     shared.preferences.flush();
-    outcome.map_err(|error| Failure::failed(error.to_string()))
+    Ok(outcome?)
 }
 
 /// Returns the prompts. Standard input and files are prepended to the first message. Fails if there is no prompt.
@@ -123,9 +123,8 @@ pub(super) fn prompts(flags: &Flags) -> Result<Prompts, Failure> {
     let files = files(flags)?;
     let has_prompt = !flags.prompt.messages.is_empty() || !files.text.is_empty();
     let no_prompt = || {
-        Failure::usage(
-            "Error: there is no prompt. Give one as an argument or on standard input, or see `pinion --help`.",
-        )
+        Failure::usage("there is no prompt.")
+            .hint("Give one as an argument or on standard input, or see `pinion --help`.")
     };
     if !has_prompt && !flags.prompt.stdin && std::io::stdin().is_terminal() {
         return Err(no_prompt());
@@ -152,8 +151,11 @@ fn files(flags: &Flags) -> Result<FileArguments, Failure> {
     let cwd = std::env::current_dir()?;
     let resolve = |path: &str| pinion_tools::resolve_existing_path(path, &cwd);
     let mut prepare = crate::commands::prepare_image;
-    FileArguments::read(&flags.prompt.files, &resolve, &mut prepare)
-        .map_err(|error| Failure::failed(format!("Error: {error}")))
+    Ok(FileArguments::read(
+        &flags.prompt.files,
+        &resolve,
+        &mut prepare,
+    )?)
 }
 
 fn joined(flags: &Flags, piped: Option<String>, files: FileArguments) -> Prompts {

@@ -4,11 +4,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use pinion_agent::Listener;
+use pinion_extensions::Mode;
 use pinion_jsonl::{Queue, stdio};
 use pinion_pi::{Out, Outcome, PiListener, PrintListener, Projection};
 
 use super::conversation::{Lines, failed_answer, print_conversation, prompts};
-use super::{coalesce, the_engine};
+use super::{build_engine, coalesce};
 use crate::cli::Flags;
 use crate::engine::{Basis, Shared};
 use crate::extensions::Audience;
@@ -29,13 +30,13 @@ pub(crate) fn json(program: Program, flags: Box<Flags>) -> Result<ExitCode, Fail
     let prompts = prompts(&flags)?;
     let runtime = runtime::build()?;
     let shared = Shared::new(&basis.dirs);
-    let engine = the_engine(
+    let engine = build_engine(
         &runtime,
         program,
         &flags,
         basis,
         listeners,
-        Audience::none(),
+        Audience::none(Mode::Json),
         &shared,
     )?;
     let mut header = engine.config.store.header().json().to_vec();

@@ -4,14 +4,15 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use pinion_agent::Listener;
+use pinion_extensions::Mode;
 use pinion_fleet::FailureKind;
 use pinion_jsonl::{Coalesce, Queue, stdio};
 use pinion_pi::{
     Additions, Dialect, OpencodeError, OpencodeLines, Out, Outcome, PrintListener, Projection,
 };
 
+use super::build_engine;
 use super::conversation::{Lines, failed_answer, print_conversation, prompts};
-use super::the_engine;
 use crate::cli::{self, Flags};
 use crate::engine::{Basis, Shared};
 use crate::extensions::Audience;
@@ -36,8 +37,8 @@ pub(crate) fn opencode(words: Vec<String>) -> Result<ExitCode, Failure> {
     let basis = Basis::read(&flags)?;
     let runtime = runtime::build()?;
     let shared = Shared::new(&basis.dirs);
-    let audience = Audience::none();
-    let engine = the_engine(
+    let audience = Audience::none(Mode::Json);
+    let engine = build_engine(
         &runtime,
         Program::Pinion,
         &flags,
@@ -67,13 +68,12 @@ fn with_opencodes(mut flags: Flags) -> Result<Flags, Failure> {
     for (flag, value) in line.flags() {
         match (flag, value) {
             ("--format", Some(format)) if format != "json" => {
-                return Err(Failure::usage(format!(
-                    "Error: --format {format} is unknown; use json. For just the answer, use pinion -p."
-                )));
+                let problem = format!("--format {format} is unknown; use json.");
+                return Err(Failure::usage(problem).hint("For just the answer, use pinion -p."));
             }
             ("--dir", Some(directory)) => {
                 std::env::set_current_dir(directory).map_err(|error| {
-                    Failure::usage(format!("Error: --dir {directory}: {error}"))
+                    Failure::usage(format!("--dir {directory}")).caused_by(error)
                 })?;
             }
             ("--file", Some(file)) => files.push(file.to_owned()),

@@ -6,18 +6,19 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use pinion_agent::Listener;
+use pinion_extensions::Mode;
 use pinion_jsonl::stdio;
 use pinion_pi::{Outcome, PrintListener};
 use pinion_tui::StatusLine;
 
+use super::build_engine;
 use super::conversation::{converse, failed_answer, prompts};
-use super::the_engine;
 use crate::cli::Flags;
 use crate::engine::{Basis, Shared};
 use crate::extensions::Audience;
 use crate::failure::Failure;
 use crate::program::Program;
-use crate::signals::Ending;
+use crate::signals::ShutdownSignals;
 use crate::{reader, runtime};
 
 /// Prints the last answer of one conversation. Fails if that answer is missing or failed.
@@ -31,23 +32,23 @@ pub(crate) fn print(program: Program, flags: Box<Flags>) -> Result<ExitCode, Fai
     listeners.extend(status.clone().map(|status| status as _));
     let basis = Basis::read(&flags)?;
     let shared = Shared::new(&basis.dirs);
-    let engine = the_engine(
+    let engine = build_engine(
         &runtime,
         program,
         &flags,
         basis,
         listeners,
-        Audience::none(),
+        Audience::none(Mode::Print),
         &shared,
     )?;
     if let (Some(status), Some(model)) = (&status, &engine.config.model) {
         status.set_model(model);
     }
-    let mut ending = Ending::listen(&runtime)?;
+    let mut signals = ShutdownSignals::listen(&runtime)?;
     let gone = reader::gone(stdout.try_clone()?);
     let outcome = converse(
         &runtime,
-        &mut ending,
+        &mut signals,
         engine,
         &shared,
         prompts,

@@ -4,17 +4,17 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use pinion_agent::Listener;
-use pinion_extensions::InputSource;
+use pinion_extensions::{InputSource, Mode};
 use pinion_jsonl::{DEFAULT_LINE_LIMIT, Queue, Writer, read_lines, stdio};
 use pinion_pi::{Dialect, Out, PiListener, Projection, Serving, ServingEnd};
 
-use super::{coalesce, conclude, refuse_files, the_engine};
+use super::{build_engine, coalesce, conclude, refuse_files};
 use crate::cli::Flags;
 use crate::engine::{Basis, Engine, Shared};
 use crate::extensions::Audience;
 use crate::failure::Failure;
 use crate::program::Program;
-use crate::signals::Ending;
+use crate::signals::ShutdownSignals;
 use crate::{reader, runtime};
 
 /// Serves a client over lines of JSON until it closes its end.
@@ -30,7 +30,7 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
         // The early protocol has no dialogs.
         Dialect::Early => Audience {
             source: InputSource::Rpc,
-            ..Audience::none()
+            ..Audience::none(Mode::Rpc)
         },
         Dialect::Classic | Dialect::Modern => Audience {
             records: {
@@ -43,11 +43,12 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
             },
             has_ui: true,
             source: InputSource::Rpc,
+            mode: Mode::Rpc,
         },
     };
     let shared = Shared::new(&basis.dirs);
     let input = read_lines(std::io::stdin(), DEFAULT_LINE_LIMIT);
-    let engine = the_engine(
+    let engine = build_engine(
         &runtime,
         program,
         &flags,
@@ -62,13 +63,13 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
     let Engine { config, companions } = engine;
     let projection = Projection::new(dialect, companions.additions());
     let writer = Writer::spawn(stdout, projection, queue.clone())?;
-    let mut ending = Ending::listen(&runtime)?;
+    let mut signals = ShutdownSignals::listen(&runtime)?;
     let end = runtime.block_on(async {
         let interrupted = async {
             tokio::select! {
                 () = reader::gone(watched) => ServingEnd::Output,
                 () = queue.broken() => ServingEnd::Output,
-                code = ending.signalled() => ServingEnd::Signal(code),
+                code = signals.received() => ServingEnd::Signal(code),
             }
         };
         let serving = Serving::start(config, companions, dialect, queue.clone());
@@ -76,7 +77,7 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
     });
     Ok(conclude(
         runtime,
-        ending,
+        signals,
         &shared.preferences,
         &queue,
         writer,

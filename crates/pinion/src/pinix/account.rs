@@ -15,7 +15,7 @@ use crate::commands::out;
 use crate::failure::Failure;
 use crate::hub::ask::{Answer, given_or_asked};
 use crate::hub::login::{at, logout, not_logged_in, store, whoami, with_token};
-use crate::hub::{caller, environment, failed, root_dir};
+use crate::hub::{caller, environment, root_dir};
 use crate::verb::{Line, Verb};
 use pinion_cli::tables;
 use pinion_text::harmless_line;
@@ -59,12 +59,12 @@ fn login(line: &Line) -> Result<ExitCode, Failure> {
             login
         }
         (None, Some(service)) => {
-            let accounts = Accounts::at(&service, None).map_err(failed)?;
+            let accounts = Accounts::at(&service, None)?;
             caller::wait(confirmed(&accounts))?
         }
         (None, None) => {
-            return Err(Failure::failed(format!(
-                "Error: log in where? Name the service with --server or {SERVICE_VARIABLE}, or give a token with --token."
+            return Err(Failure::failed("log in where?").hint(format!(
+                "Name the service with --server or {SERVICE_VARIABLE}, or give a token with --token."
             )));
         }
     };
@@ -76,12 +76,12 @@ fn service(line: &Line) -> Result<Option<Address>, Failure> {
     let named = line.value("--server").map(str::to_owned);
     let named = named.or_else(|| environment(SERVICE_VARIABLE));
     let named = named.filter(|named| !named.trim().is_empty());
-    named.map(|named| named.parse().map_err(failed)).transpose()
+    Ok(named.map(|named| named.parse()).transpose()?)
 }
 
 /// Prints the page on which to confirm, and waits for the confirmation.
 async fn confirmed(accounts: &Accounts) -> Result<Login, Failure> {
-    let device_code = accounts.device_code().await.map_err(failed)?;
+    let device_code = accounts.device_code().await?;
     eprintln!(
         "Open this page to log in: {}",
         harmless_line(&device_code.page)
@@ -89,9 +89,9 @@ async fn confirmed(accounts: &Accounts) -> Result<Login, Failure> {
     if !device_code.code.is_empty() {
         eprintln!("It shows the code {}.", harmless_line(&device_code.code));
     }
-    let login = accounts.wait_for_confirmation(&device_code).await;
-    login.map_err(failed)?.ok_or_else(|| {
-        Failure::failed("Error: the login was not confirmed in time. Run `pinix login` again.")
+    let login = accounts.wait_for_confirmation(&device_code).await?;
+    login.ok_or_else(|| {
+        Failure::failed("the login was not confirmed in time.").hint("Run `pinix login` again.")
     })
 }
 
@@ -104,11 +104,10 @@ fn hub_login(line: &Line) -> Result<ExitCode, Failure> {
 fn with_password(line: &Line) -> Result<(String, Login), Failure> {
     line.exactly::<0>()?;
     let (named, address) = registry_address(line)?;
-    let accounts = Accounts::at(&address, None).map_err(failed)?;
+    let accounts = Accounts::at(&address, None)?;
     let username = username(line)?;
     let password = password(line)?;
-    let mut login =
-        caller::wait(async { accounts.log_in(&username, &password).await.map_err(failed) })?;
+    let mut login = caller::wait(async { Ok(accounts.log_in(&username, &password).await?) })?;
     if login.username.is_empty() {
         login.username = username;
     }
@@ -128,14 +127,11 @@ fn password(line: &Line) -> Result<String, Failure> {
 fn register(line: &Line) -> Result<ExitCode, Failure> {
     line.exactly::<0>()?;
     let (named, address) = registry_address(line)?;
-    let accounts = Accounts::at(&address, None).map_err(failed)?;
+    let accounts = Accounts::at(&address, None)?;
     let username = username(line)?;
     let email = given_or_asked(line.value("--email"), "email", "--email", Answer::Shown)?;
     let password = password(line)?;
-    let login = caller::wait(async {
-        let made = accounts.register(&username, &email, &password).await;
-        made.map_err(failed)
-    })?;
+    let login = caller::wait(async { Ok(accounts.register(&username, &email, &password).await?) })?;
     match login {
         Some(login) => store_at_registry(line, &named, &login, &username),
         None => out(&format!(
@@ -157,14 +153,14 @@ fn store_at_registry(
     username: &str,
 ) -> Result<ExitCode, Failure> {
     let root = root_dir(line)?;
-    store_registry_login(&root, registry, login, username).map_err(failed)?;
+    store_registry_login(&root, registry, login, username)?;
     out(&format!("Logged in as {} at {registry}.\n", at(username)))
 }
 
 fn registry_logout(line: &Line) -> Result<ExitCode, Failure> {
     line.exactly::<0>()?;
     let registry = named_registry(line)?;
-    let was_logged_in = remove_registry_login(&root_dir(line)?, &registry).map_err(failed)?;
+    let was_logged_in = remove_registry_login(&root_dir(line)?, &registry)?;
     out(&if was_logged_in {
         format!("Logged out at {registry}.\n")
     } else {
@@ -175,12 +171,12 @@ fn registry_logout(line: &Line) -> Result<ExitCode, Failure> {
 fn registry_whoami(line: &Line) -> Result<ExitCode, Failure> {
     line.exactly::<0>()?;
     let (named, address) = registry_address(line)?;
-    let known = Credentials::load(&root_dir(line)?).map_err(failed)?;
+    let known = Credentials::load(&root_dir(line)?)?;
     let Some(known) = known.get(&named) else {
         return Err(not_logged_in("pinix registry login"));
     };
     let token = pinion_clip::Token::new(known.token.reveal());
-    let accounts = Accounts::at(&address, Some(token)).map_err(failed)?;
-    let name = caller::wait(async { accounts.name().await.map_err(failed) })?;
+    let accounts = Accounts::at(&address, Some(token))?;
+    let name = caller::wait(async { Ok(accounts.name().await?) })?;
     out(&format!("{}\n", at(&name)))
 }

@@ -3,15 +3,13 @@
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
-use pinion_hub_client::{AgentChat, ChatEvent};
+use pinion_hub_client::{AgentChat, ChatText};
 use pinion_jsonl::{DEFAULT_LINE_LIMIT, Input, read_lines};
 
 use crate::failure::Failure;
 use crate::hub::caller::Caller;
-use crate::hub::failed;
 use crate::verb::{Line, Verb};
 use pinion_cli::tables;
-use pinion_text::harmless;
 
 pub(super) const VERB: Verb = Verb::new("pinix", &tables::pinix::CHAT, talk);
 
@@ -52,8 +50,8 @@ impl Chat {
                     String::from_utf8_lossy(&line).trim().to_owned()
                 }
                 Some(Input::Line(pinion_jsonl::InputLine::TooLong { length })) => {
-                    let words = format!("Error: a message of {length} bytes is too long.");
-                    return Err(Failure::failed(words));
+                    let problem = format!("a message of {length} bytes is too long.");
+                    return Err(Failure::failed(problem));
                 }
                 Some(Input::End) | None => break,
             };
@@ -62,14 +60,14 @@ impl Chat {
             }
             let answered = tokio::select! {
                 answered = self.say(&message) => answered,
-                _ = tokio::signal::ctrl_c() => Err(Failure::failed("Stopped.")),
+                _ = tokio::signal::ctrl_c() => Err(Failure::failed("Stopped.").bare()),
             };
             if let Err(failure) = answered {
                 // A failed first message of a script ends the chat; a user can type the message again.
                 if !is_typed && !self.agent.has_topic() {
                     return Err(failure);
                 }
-                let _ = failure.report();
+                failure.print();
                 code = ExitCode::FAILURE;
             }
         }
@@ -78,45 +76,24 @@ impl Chat {
 
     /// Sends a message and prints the answer as it arrives.
     async fn say(&mut self, message: &str) -> Result<(), Failure> {
-        let is_terminal = self.is_terminal;
-        let mut answer = self.agent.send(message).await.map_err(failed)?;
-        // An unfinished line gets its end before a tool call and at the end of the answer.
-        let mut line_is_open = false;
+        let mut text = ChatText::new(self.is_terminal);
+        let mut answer = self.agent.send(message).await?;
         let ended = loop {
             match answer.next().await {
-                Ok(Some(ChatEvent::Text(text))) => {
-                    line_is_open = !text.ends_with('\n');
-                    print(&text, is_terminal)?;
-                }
-                Ok(Some(ChatEvent::ToolCall(name))) if is_terminal => {
-                    let start = if line_is_open { "\n" } else { "" };
-                    line_is_open = false;
-                    print(&format!("{start}[{name}]\n"), is_terminal)?;
-                }
-                Ok(Some(ChatEvent::ToolCall(_))) => {}
+                Ok(Some(event)) => print(&text.next(event))?,
                 Ok(None) => break Ok(()),
-                Err(failure) => break Err(failed(failure)),
+                Err(failure) => break Err(failure.into()),
             }
         };
-        if line_is_open {
-            print("\n", is_terminal)?;
-        }
+        print(text.end())?;
         ended
     }
 }
 
-fn print(text: &str, is_terminal: bool) -> Result<(), Failure> {
+fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = std::io::stdout().lock();
-    let shown = if is_terminal {
-        harmless(text)
-    } else {
-        text.to_owned()
-    };
     let written = stdout
-        .write_all(shown.as_bytes())
+        .write_all(text.as_bytes())
         .and_then(|()| stdout.flush());
-    match written {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Err(Failure::quiet()),
-        other => Ok(other?),
-    }
+    written.map_err(Failure::unwritten)
 }

@@ -10,8 +10,8 @@ use pinion_clip::source::PackageName;
 use pinion_clip::{Programs, Token};
 
 use crate::commands::out;
-use crate::failure::Failure;
-use crate::hub::{caller, environment, failed, root_dir};
+use crate::failure::{Context, Failure};
+use crate::hub::{caller, environment, root_dir};
 use crate::verb::{Line, Verb};
 use pinion_cli::tables;
 use pinion_text::harmless_line;
@@ -25,25 +25,24 @@ pub(super) const TAGS: Verb = Verb::new("pinix registry", &tables::pinix::TAGS, 
 /// Returns the name of the registry as it was written.
 pub(super) fn named_registry(line: &Line) -> Result<String, Failure> {
     let root = root_dir(line)?;
-    let named = chosen_registry(&root, line.value("--registry"), environment).map_err(failed)?;
+    let named = chosen_registry(&root, line.value("--registry"), environment)?;
     named.ok_or_else(|| {
-        Failure::failed(
-            "Error: no registry is configured. Name one with --registry, PINIX_REGISTRY or `pinix config set registry URL`.",
-        )
+        Failure::failed("no registry is configured.")
+            .hint("Name one with --registry, PINIX_REGISTRY or `pinix config set registry URL`.")
     })
 }
 
 /// Returns the name of the registry and its address.
 pub(super) fn registry_address(line: &Line) -> Result<(String, Address), Failure> {
     let named = named_registry(line)?;
-    let address = named.parse().map_err(failed)?;
+    let address = named.parse()?;
     Ok((named, address))
 }
 
 fn registry(line: &Line) -> Result<Registry, Failure> {
     let root = root_dir(line)?;
     let (named, address) = registry_address(line)?;
-    let known = Credentials::load(&root).map_err(failed)?;
+    let known = Credentials::load(&root)?;
     let token = known.get(&named).map(|it| Token::new(it.token.reveal()));
     Ok(Registry::new(address, token))
 }
@@ -55,7 +54,7 @@ fn search(line: &Line) -> Result<ExitCode, Failure> {
         Some("clip") => Some(PackageKind::Clip),
         Some("edge-clip") => Some(PackageKind::Edge),
         Some(other) => {
-            return Err(line.wrong(&format!("--type is clip or edge-clip, not {other:?}")));
+            return Err(line.wrong(format!("--type is clip or edge-clip, not {other:?}")));
         }
     };
     let search = Search {
@@ -66,7 +65,7 @@ fn search(line: &Line) -> Result<ExitCode, Failure> {
         offset: 0,
     };
     let registry = registry(line)?;
-    let found = caller::wait(async { registry.search(&search).await.map_err(failed) })?;
+    let found = caller::wait(async { Ok(registry.search(&search).await?) })?;
     let rows = found.iter().map(|it| {
         let cells =
             [&it.name, &it.version, &it.domain, &it.description].map(|it| harmless_line(it));
@@ -79,9 +78,9 @@ fn tags(line: &Line) -> Result<ExitCode, Failure> {
     let words: Vec<&str> = line.words.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["list", package] => {
-            let package: PackageName = package.parse().map_err(failed)?;
+            let package: PackageName = package.parse()?;
             let registry = registry(line)?;
-            let tags = caller::wait(async { registry.tags(&package).await.map_err(failed) })?;
+            let tags = caller::wait(async { Ok(registry.tags(&package).await?) })?;
             let rows = tags.iter().map(|(tag, version)| {
                 let cells = [tag, version].map(|it| harmless_line(it));
                 cells.join("\t") + "\n"
@@ -93,12 +92,9 @@ fn tags(line: &Line) -> Result<ExitCode, Failure> {
             else {
                 return Err(line.wrong("name a version, as in @me/todo@1.3.0"));
             };
-            let package: PackageName = package.parse().map_err(failed)?;
+            let package: PackageName = package.parse()?;
             let registry = registry(line)?;
-            caller::wait(async {
-                let tagged = registry.tag(&package, tag, version).await;
-                tagged.map_err(failed)
-            })?;
+            caller::wait(async { Ok(registry.tag(&package, tag, version).await?) })?;
             out(&format!("{package}: {tag} is {version}.\n"))
         }
         _ => Err(line.wrong("use list or add, with a package")),
@@ -113,14 +109,11 @@ fn publish(line: &Line) -> Result<ExitCode, Failure> {
     };
     let registry = registry(line)?;
     let scratch = tempfile::tempdir()?;
-    let library = Library::open(scratch.path(), Programs::default()).map_err(failed)?;
+    let library = Library::open(scratch.path(), Programs::default())?;
     caller::wait(async {
-        let directory = Path::new(path).canonicalize();
-        let directory =
-            directory.map_err(|error| Failure::failed(format!("Error: {path}: {error}")))?;
+        let directory = Path::new(path).canonicalize().context(path)?;
         let publication = library.publication(&directory, line.value("--tag"));
-        let publication = publication.await.map_err(failed)?;
-        registry.publish(&publication).await.map_err(failed)
+        Ok(registry.publish(&publication.await?).await?)
     })?;
     pinion_process::kill_all();
     out(&format!("{path} is published.\n"))

@@ -8,7 +8,7 @@ use pinion_hub::{BackgroundHub, HubProcess, ProcessRole, pid_file};
 
 use crate::commands::out;
 use crate::failure::Failure;
-use crate::hub::{self, failed, root_dir};
+use crate::hub::{self, root_dir};
 use crate::verb::{Line, Verb};
 use pinion_cli::tables;
 
@@ -27,8 +27,7 @@ fn translated(line: &Line) -> Result<Vec<String>, Failure> {
     line.exactly::<0>()?;
     let names_root = line.has("--root") || line.has("--config");
     let root = names_root.then(|| root(line)).transpose()?;
-    hub_arguments(line, root.as_deref())
-        .map_err(|message| Failure::failed(format!("Error: {message}")))
+    hub_arguments(line, root.as_deref()).map_err(Failure::failed)
 }
 
 fn root(line: &Line) -> Result<PathBuf, Failure> {
@@ -63,10 +62,10 @@ fn start(line: &Line) -> Result<ExitCode, Failure> {
     let pid = pid.unwrap_or_else(|| pid_file(&root));
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("hub").args(words).envs(secrets);
-    let mut hub = BackgroundHub::spawn(command, &root, &pid).map_err(failed)?;
-    let process = hub.wait().map_err(failed)?;
+    let mut hub = BackgroundHub::spawn(command, &root, &pid)?;
+    let process = hub.wait()?;
     let Some(HubProcess { role, pid, url, .. }) = process else {
-        return Err(Failure::failed(hub.output().trim_end().to_owned()));
+        return Err(Failure::failed(hub.output().trim_end()).bare());
     };
     eprint!("{}", hub.output());
     out(&match role {

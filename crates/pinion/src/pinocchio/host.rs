@@ -113,9 +113,7 @@ impl RunHost for CommandHost {
             hub: request.hub.map(str::to_owned),
         };
         let clip_tools = if flags.is_given() {
-            runtime
-                .block_on(clip_tools::of_hub(&flags))
-                .map_err(Failure::into_words)?
+            runtime.block_on(clip_tools::of_hub(&flags))?
         } else {
             Vec::new()
         };

@@ -8,7 +8,6 @@ use pinion_run_command::built_ins;
 use pinion_text::nearest;
 
 use super::host::CommandHost;
-use super::verbs::failed;
 use crate::commands::{self, out};
 use crate::failure::Failure;
 use crate::program::Program;
@@ -26,7 +25,7 @@ pub(super) fn help(program: Program, words: &[String]) -> Result<ExitCode, Failu
     if let ([_], Some(page)) = (words, repository.help_page(first)) {
         return out(&page.text());
     }
-    if let Some(found) = repository.find(words).map_err(failed)?
+    if let Some(found) = repository.find(words)?
         && found.line.words.is_empty()
     {
         let call = format!("{} {}", program.name(), found.path.join(" "));
@@ -71,7 +70,7 @@ fn list(program: Program, repository: &Repository, option: &str) -> Result<ExitC
         }
         other => {
             return Err(Failure::usage(format!(
-                "Error: {other} is not understood here.\nUsage: help [TOPIC | WORDS… | --list | --topics | --examples | --applications | --tutorials]"
+                "{other} is not understood here.\nUsage: help [TOPIC | WORDS… | --list | --topics | --examples | --applications | --tutorials]"
             )));
         }
     };
@@ -94,11 +93,9 @@ fn list(program: Program, repository: &Repository, option: &str) -> Result<ExitC
 fn unknown(repository: &Repository, words: &[String]) -> Failure {
     let shown = words.join(" ");
     let topics: Vec<String> = repository.topics().collect();
-    let meant = match nearest(&shown, topics.iter().map(String::as_str)) {
-        Some(meant) => format!(" Did you mean \"{meant}\"?"),
-        None => String::new(),
-    };
-    Failure::failed(format!(
-        "Error: there is no help about \"{shown}\".{meant} `help --list` shows the pages, `commands list` the commands."
-    ))
+    let mut failure = Failure::failed(format!("there is no help about \"{shown}\"."));
+    if let Some(meant) = nearest(&shown, topics.iter().map(String::as_str)) {
+        failure = failure.hint(format!("Did you mean \"{meant}\"?"));
+    }
+    failure.hint("`help --list` shows the pages, `commands list` the commands.")
 }

@@ -6,10 +6,10 @@ use std::process::ExitCode;
 
 use pinion_cli::tables;
 use pinion_commands::{
-    BUILT_INS, Command, CommandError, CommandLine, HelpLevel, HelpPage, Repository, World,
-    commands_json, commands_table, leading_options, related_pages,
+    BUILT_INS, Command, CommandLine, HelpLevel, HelpPage, Repository, World, commands_json,
+    commands_table, leading_options, related_pages,
 };
-use pinion_run_command::{End, Job, Mode, Options, RedirectedStderr, RunError, RunHost};
+use pinion_run_command::{End, Job, Mode, Options, RedirectedStderr, RunHost};
 use pinion_run_command::{built_ins, leading};
 use pinion_text::nearest;
 
@@ -56,15 +56,14 @@ pub(crate) fn run(program: Program, verb: Verb) -> Result<ExitCode, Failure> {
 
 fn run_file(program: Program, arguments: &[String]) -> Result<ExitCode, Failure> {
     let Some((file, rest)) = arguments.split_first() else {
-        return Err(Failure::usage(
-            "Usage: run-command FILE.yaml [options]\nThe file comes first; see `run-command --help`.",
-        ));
+        let usage = "Usage: run-command FILE.yaml [options]\nThe file comes first; see `run-command --help`.";
+        return Err(Failure::usage(usage).bare());
     };
     if file == "--help" || file == "-h" {
         return crate::commands::help(&crate::commands::place(program, &["run-command"]));
     }
     let host = CommandHost::read()?;
-    let command = Command::load(host.cwd(), Path::new(file), BUILT_INS).map_err(failed)?;
+    let command = Command::load(host.cwd(), Path::new(file), BUILT_INS)?;
     let call = format!("{} run-command {file}", program.name());
     execute(host, &command, &CommandLine::new(rest), &call, &[])
 }
@@ -73,7 +72,7 @@ fn run_named(program: Program, words: &[String]) -> Result<ExitCode, Failure> {
     let (options, words) = words.split_at(leading_options(words, &leading()));
     let host = CommandHost::read()?;
     let repository = Repository::load(&host.repositories(), BUILT_INS);
-    match repository.find(words).map_err(failed)? {
+    match repository.find(words)? {
         Some(mut found) => {
             let call = format!("{} {}", program.name(), found.path.join(" "));
             found.line.words.splice(0..0, options.iter().cloned());
@@ -94,16 +93,12 @@ fn run_named(program: Program, words: &[String]) -> Result<ExitCode, Failure> {
 fn unknown(repository: &Repository, words: &[String]) -> Failure {
     let below = repository.below(words);
     let shown = words.join(" ");
-    Failure::failed(if below.is_empty() {
-        format!(
-            "Error: there is no command \"{shown}\". `commands list` shows what there is; a file is run with `run-command FILE`."
-        )
-    } else {
-        format!(
-            "Error: \"{shown}\" is a group of commands: {}",
-            below.join(", ")
-        )
-    })
+    if below.is_empty() {
+        let hint = "`commands list` shows what there is; a file is run with `run-command FILE`.";
+        return Failure::failed(format!("there is no command \"{shown}\".")).hint(hint);
+    }
+    let below = below.join(", ");
+    Failure::failed(format!("\"{shown}\" is a group of commands: {below}"))
 }
 
 fn execute(
@@ -120,9 +115,7 @@ fn execute(
         .with_environment(|name| std::env::var(name).ok())
         .with_stdin(std::io::stdin());
     let built_ins = built_ins(command);
-    let parsed = command
-        .parse(line, &built_ins, &mut world)
-        .map_err(failed)?;
+    let parsed = command.parse(line, &built_ins, &mut world)?;
     let values = &parsed.builtin;
     if values.flag("long-help") {
         let page = command.help(call, HelpLevel::Long, &built_ins);
@@ -149,11 +142,11 @@ fn execute(
         return out(&command.alias_file(name, &path, &parsed));
     }
     if let Some(name) = values.optional("create-command") {
-        return out(&command.command_file(name, &parsed).map_err(failed)?);
+        return out(&command.command_file(name, &parsed)?);
     }
     let options = Options::read(values)?;
     let _redirected = RedirectedStderr::requested(values)?;
-    let rendered = command.render(&parsed, &world).map_err(failed)?;
+    let rendered = command.render(&parsed, &world)?;
     let mode = options.mode;
     if mode == Mode::PrintPrompt {
         return out(&rendered.transcript());
@@ -173,16 +166,6 @@ fn exit_code(end: End) -> ExitCode {
     })
 }
 
-impl From<RunError> for Failure {
-    fn from(error: RunError) -> Self {
-        let message = format!("Error: {error}");
-        match error {
-            RunError::Usage(_) => Self::usage(message),
-            RunError::Failed(_) => Self::failed(message),
-        }
-    }
-}
-
 const VERBS: [&str; 3] = ["list", "run", "help"];
 
 /// Reports whether the arguments of `commands` run one.
@@ -192,9 +175,8 @@ fn runs(arguments: &[String]) -> bool {
 
 fn commands(program: Program, arguments: &[String]) -> Result<ExitCode, Failure> {
     let Some((word, rest)) = arguments.split_first() else {
-        return Err(Failure::usage(
-            "Error: name what to do: commands list, run or help. See `commands --help`.",
-        ));
+        let problem = "name what to do: commands list, run or help.";
+        return Err(Failure::usage(problem).hint("See `commands --help`."));
     };
     let asks_help = rest
         .first()
@@ -212,9 +194,8 @@ fn commands(program: Program, arguments: &[String]) -> Result<ExitCode, Failure>
                 Some(nearest) => format!("Did you mean `commands {nearest}`?"),
                 None => "See `commands --help`.".to_owned(),
             };
-            Err(Failure::usage(format!(
-                "Error: unknown command `commands {other}`. {hint}"
-            )))
+            let problem = format!("unknown command `commands {other}`.");
+            Err(Failure::usage(problem).hint(hint))
         }
     }
 }
@@ -240,8 +221,4 @@ fn list(line: &Line) -> Result<ExitCode, Failure> {
         );
     }
     out(&commands_table(&listed))
-}
-
-pub(super) fn failed(error: CommandError) -> Failure {
-    Failure::failed(format!("Error: {error}"))
 }

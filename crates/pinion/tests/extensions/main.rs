@@ -13,4 +13,5 @@ mod support;
 
 mod hooks;
 mod hostile;
+mod modern;
 mod vectors;

@@ -208,5 +208,5 @@ fn what_is_not_here_says_so_in_one_sentence() {
     }
     assert!(home.run_as("pinix", &[]).fine().contains("Examples:"));
     let said = home.run_as("pinix", &["hub", "lits"]).failed(1);
-    assert!(said.contains("pinix --help"), "{said}");
+    assert!(said.contains("Did you mean `pinix hub list`?"), "{said}");
 }

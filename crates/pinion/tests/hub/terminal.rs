@@ -96,3 +96,15 @@ fn what_clips_say_is_not_obeyed_by_a_terminal() {
         );
     }
 }
+
+#[test]
+fn the_prefix_of_an_error_is_red_on_a_terminal_that_shows_colours() {
+    let home = Home::new();
+    let message = "no hub is running here. Start one with `pinion hub serve`.\n";
+    let red = shown(&home, "hub status", &[]);
+    assert_eq!(red, format!("\x1b[1;31mError:\x1b[0m {message}"));
+    for variable in [("NO_COLOR", "1"), ("TERM", "dumb")] {
+        let plain = shown(&home, "hub status", &[variable]);
+        assert_eq!(plain, format!("Error: {message}"), "{variable:?}");
+    }
+}

@@ -1,4 +1,5 @@
-//! The bundled examples of the reference in pinion, and pinion's own examples in the reference. Needs the reference in
+//! The bundled examples of the reference in pinion, and pinion's own examples in the reference: conversations with those
+//! of 0.73.1, registrations with those of 1.5.0. Needs the reference in
 //! `PINION_INTEROP_DIR`; `cargo xtask interop` puts it there.
 
 #![allow(
@@ -9,6 +10,7 @@
     reason = "tests"
 )]
 
+mod registrations;
 mod table;
 
 use std::path::{Path, PathBuf};

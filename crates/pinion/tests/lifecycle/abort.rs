@@ -46,6 +46,7 @@ fn l5_abort_in_the_middle_of_a_text() {
             "message_end:assistant",
             "turn_end",
             "agent_end",
+            "agent_settled",
             "abort:response"
         ]
     );
@@ -75,6 +76,7 @@ fn l5_abort_before_the_first_byte() {
         "message_end:assistant",
         "turn_end",
         "agent_end",
+        "agent_settled",
         "abort:response",
     ];
     assert_eq!(after, expected);
@@ -112,6 +114,7 @@ fn l5_abort_in_the_middle_of_a_tool_ends_its_children_and_the_calls_after_it() {
         "message_end:assistant",
         "turn_end",
         "agent_end",
+        "agent_settled",
         "abort:response",
     ]);
     assert_eq!(after, expected, "{}", client.report(seen));
@@ -153,7 +156,7 @@ fn l5_abort_in_the_middle_of_a_retry() {
     assert_eq!(client.data("get_state")["isStreaming"], false);
     let mut after = abort(&mut client, seen + 1);
     after.retain(|kind| kind != "get_state:response");
-    assert_eq!(after, ["auto_retry_end", "abort:response"]);
+    assert_eq!(after, ["auto_retry_end", "agent_settled", "abort:response"]);
     let told = client.wait_for(from, &json!({"type": "auto_retry_end"}));
     assert_eq!(client.line(told)["finalError"], "Retry cancelled");
     goes_on(client, "again");
@@ -174,7 +177,16 @@ fn l5_a_modern_client_reads_that_an_abort_ended_the_wait_for_a_retry() {
     };
     assert!(settled(&client).is_empty(), "{}", client.report(from));
     let after = abort(&mut client, seen + 1);
-    assert_eq!(after, ["auto_retry_end", "agent_settled", "abort:response"]);
+    // The failed answer leaves the context.
+    assert_eq!(
+        after,
+        [
+            "entry_appended",
+            "auto_retry_end",
+            "agent_settled",
+            "abort:response"
+        ]
+    );
     let aborted = json!({"type": "agent_settled", "aborted": true});
     assert_eq!(settled(&client), [aborted]);
 
@@ -233,7 +245,10 @@ fn l5_abort_in_the_middle_of_a_compaction_that_was_due() {
     let seen = client.wait_for(from, &json!({"type": "auto_compaction_start"}));
     assert!(server.wait_for_requests(2, crate::support::HANG));
     let after = abort(&mut client, seen + 1);
-    assert_eq!(after, ["auto_compaction_end", "abort:response"]);
+    assert_eq!(
+        after,
+        ["auto_compaction_end", "agent_settled", "abort:response"]
+    );
     let told = client.wait_for(from, &json!({"type": "auto_compaction_end"}));
     assert_eq!(client.line(told)["aborted"], true);
     assert_eq!(client.line(told)["result"], Value::Null);

@@ -111,7 +111,7 @@ fn l7_the_answer_is_printed_and_the_exit_is_0() {
     );
     assert_eq!(exit, Exit::Code(0));
     let last: Value = serde_json::from_str(output.lines().last().unwrap()).unwrap();
-    assert_eq!(last["type"], "agent_end");
+    assert_eq!(last["type"], "agent_settled");
 }
 
 #[test]
@@ -165,9 +165,15 @@ fn l7_rpc_ends_with_0_when_its_input_ends_idle_or_after_the_run() {
         {"tool": "bash", "args": {"command": "sleep 0.3; echo done"}}, {"text": "over"}]})));
     client.wait_for(from, &json!({"type": "tool_execution_start"}));
     assert_eq!(client.finish(), Exit::Code(0));
-    let last = client.lines().pop().unwrap();
-    assert_eq!(last["type"], "agent_end", "{last}");
-    assert_eq!(last["messages"][3]["content"][0]["text"], "over");
+    let lines = client.lines();
+    let [.., end, settled] = &lines[..] else {
+        panic!("{}", client.report(0));
+    };
+    assert_eq!(
+        (&end["type"], &settled["type"]),
+        (&json!("agent_end"), &json!("agent_settled"))
+    );
+    assert_eq!(end["messages"][3]["content"][0]["text"], "over");
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod support;
 
 mod abort;
 mod answers;
+mod dialect;
 mod endings;
 mod exits;
 mod interleavings;

@@ -18,3 +18,4 @@ mod places;
 mod secrets;
 mod sharing;
 mod silent_mount;
+mod stalled_history;

@@ -155,7 +155,7 @@ fn s9_json_mode_writes_a_header_and_then_events() {
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
     assert_eq!(lines[0]["type"], "session");
-    assert_eq!(lines.last().unwrap()["type"], "agent_end");
+    assert_eq!(lines.last().unwrap()["type"], "agent_settled");
     check(Schema::PiClassic, &lines);
 }
 
@@ -243,7 +243,10 @@ fn s9_the_schemas_tell_the_dialects_apart() {
             json!({"type": "agent_end", "messages": [], "willRetry": null}),
             "",
         ),
-        (json!({"type": "agent_settled", "aborted": false}), "modern"),
+        (
+            json!({"type": "agent_settled", "aborted": false}),
+            "classic modern",
+        ),
         (
             json!({"type": "auto_compaction_start", "reason": "threshold"}),
             "classic",
@@ -272,11 +275,11 @@ fn s9_the_schemas_tell_the_dialects_apart() {
         ),
         (
             json!({"type": "response", "command": "prompt", "success": true}),
-            "classic",
+            "",
         ),
         (
             json!({"type": "response", "command": "prompt", "success": true, "data": {"disposition": "queued"}}),
-            "modern",
+            "classic modern",
         ),
         (
             json!({"type": "extension_ui_request", "id": "1", "method": "setTitle", "title": "t"}),

@@ -1,6 +1,5 @@
 //! The flags of `hub serve`.
 
-use std::fmt::Display;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,9 +13,9 @@ use pinion_hub::{
     Issuer, JoinOptions, Listening, Mode, OfferedClips, PinixDirectory, Settings, allowed_origins,
 };
 
-use crate::failure::Failure;
+use crate::failure::{Context, Failure};
 use crate::hub::agent_sessions::AgentFlags;
-use crate::hub::{duration, failed, join, pid_file, root_dir};
+use crate::hub::{duration, join, pid_file, root_dir};
 use crate::verb::Line;
 
 const DEFAULT_PORT: u16 = 9000;
@@ -87,7 +86,7 @@ impl Options {
             import: match line.value("--import-pinix") {
                 Some(directory) => {
                     let directory = std::path::absolute(directory)?;
-                    Some(PinixDirectory::read(&directory).map_err(failed)?)
+                    Some(PinixDirectory::read(&directory)?)
                 }
                 None => None,
             },
@@ -108,7 +107,7 @@ impl Options {
         }
         let plain_text = line.has("--insecure-bind");
         match self.listening.exposure(self.auth, plain_text) {
-            Some(reason) => Err(Failure::usage(format!("Error: {reason}"))),
+            Some(reason) => Err(Failure::usage(reason)),
             None => Ok(()),
         }
     }
@@ -118,7 +117,7 @@ fn join(line: &Line, root: &Path) -> Result<Option<Join>, Failure> {
     let Some(url) = line.value("--join") else {
         let alone = ["--hub-token", "--name", "--accept-installs", "--offer-all"];
         return match alone.iter().find(|flag| line.has(flag)) {
-            Some(flag) => Err(line.wrong(&format!("{flag} needs --join"))),
+            Some(flag) => Err(line.wrong(format!("{flag} needs --join"))),
             None => Ok(None),
         };
     };
@@ -143,7 +142,7 @@ fn agent(line: &Line, root: &Path) -> Result<Option<AgentFlags>, Failure> {
     let cwd = line.value("--agent-dir").map(PathBuf::from);
     if let Some(cwd) = cwd.as_ref().filter(|cwd| !cwd.is_dir()) {
         let cwd = cwd.display();
-        return Err(line.wrong(&format!("--agent-dir: there is no directory {cwd}")));
+        return Err(line.wrong(format!("--agent-dir: there is no directory {cwd}")));
     }
     let levels = "off, minimal, low, medium, high or xhigh";
     Ok(Some(AgentFlags {
@@ -162,7 +161,7 @@ fn address(line: &Line) -> Result<SocketAddr, Failure> {
     let bind = match line.value("--bind") {
         Some("localhost") | None => IpAddr::V4(Ipv4Addr::LOCALHOST),
         Some(text) => text.trim_matches(['[', ']']).parse().map_err(|_| {
-            line.wrong(&format!(
+            line.wrong(format!(
                 "--bind needs an address such as 127.0.0.1, not {text:?}"
             ))
         })?,
@@ -174,15 +173,11 @@ fn address(line: &Line) -> Result<SocketAddr, Failure> {
 const SECRET_LIMIT: u64 = 16 << 20;
 
 fn tls(line: &Line) -> Result<Option<Tls>, Failure> {
-    let read = |path: &str| {
-        pinion_files::read_named(path.as_ref(), SECRET_LIMIT)
-            .map_err(|error| Failure::failed(format!("Error: {path}: {error}")))
-    };
+    let read = |path: &str| pinion_files::read_named(path.as_ref(), SECRET_LIMIT).context(path);
     match (line.value("--tls-cert"), line.value("--tls-key")) {
         (None, None) => Ok(None),
         (Some(certificate), Some(key)) => {
-            let tls = Tls::from_pem(&read(certificate)?, &read(key)?);
-            Ok(Some(tls.map_err(failed)?))
+            Ok(Some(Tls::from_pem(&read(certificate)?, &read(key)?)?))
         }
         _ => Err(line.wrong("--tls-cert and --tls-key go together")),
     }
@@ -190,7 +185,7 @@ fn tls(line: &Line) -> Result<Option<Tls>, Failure> {
 
 fn auth(line: &Line) -> Result<Auth, Failure> {
     let auth = line.value("--auth").map(str::parse).transpose();
-    let auth = auth.map_err(|failure: pinion_connect::Failure| line.wrong(&failure.message))?;
+    let auth = auth.map_err(|failure: pinion_connect::Failure| line.wrong(failure))?;
     Ok(auth.unwrap_or_default())
 }
 
@@ -201,15 +196,13 @@ fn super_token(line: &Line) -> Result<Option<Token>, Failure> {
     ) {
         (Some(token), _) => Some(token.to_owned()),
         (None, Some(path)) => {
-            let wrong = |error: &dyn Display| Failure::failed(format!("Error: {path}: {error}"));
-            let bytes = pinion_files::read_named(path.as_ref(), SECRET_LIMIT);
-            let bytes = bytes.map_err(|error| wrong(&error))?;
-            Some(String::from_utf8(bytes).map_err(|_| wrong(&"is not UTF-8"))?)
+            let bytes = pinion_files::read_named(path.as_ref(), SECRET_LIMIT).context(path)?;
+            let text = String::from_utf8(bytes);
+            Some(text.map_err(|_| "is not UTF-8").context(path)?)
         }
         (None, None) => std::env::var(SUPER_TOKEN).ok().filter(|it| !it.is_empty()),
     };
-    let chosen = given.map(|token| Token::chosen(&token)).transpose();
-    chosen.map_err(failed)
+    Ok(given.map(|token| Token::chosen(&token)).transpose()?)
 }
 
 /// Returns the issuer whose signed tokens the hub accepts.
@@ -217,7 +210,7 @@ fn issuer(line: &Line) -> Result<Option<Issuer>, Failure> {
     let Some(address) = line.value("--jwt-issuer") else {
         let alone = ["--jwt-audience", "--jwt-manage"];
         return match alone.iter().find(|flag| line.has(flag)) {
-            Some(flag) => Err(line.wrong(&format!("{flag} needs --jwt-issuer"))),
+            Some(flag) => Err(line.wrong(format!("{flag} needs --jwt-issuer"))),
             None => Ok(None),
         };
     };
@@ -225,7 +218,7 @@ fn issuer(line: &Line) -> Result<Option<Issuer>, Failure> {
     let issuer = Issuer::new(address, audience, line.has("--jwt-manage"));
     issuer
         .map(Some)
-        .map_err(|failure| line.wrong(&format!("--jwt-issuer: {}", failure.message)))
+        .map_err(|failure| line.wrong(format!("--jwt-issuer: {failure}")))
 }
 
 fn timeout(
@@ -240,13 +233,6 @@ fn timeout(
 }
 
 pub(in crate::hub) fn level(line: &Line) -> Result<Level, Failure> {
-    match line.value("--log-level") {
-        None | Some("info") => Ok(Level::Info),
-        Some("debug") => Ok(Level::Debug),
-        Some("warn" | "warning") => Ok(Level::Warn),
-        Some("error") => Ok(Level::Error),
-        Some(other) => Err(line.wrong(&format!(
-            "--log-level is debug, info, warn or error, not {other:?}"
-        ))),
-    }
+    let level = Level::of_flag("--log-level", line.value("--log-level"));
+    level.map_err(|problem| line.wrong(problem))
 }

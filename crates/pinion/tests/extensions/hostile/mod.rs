@@ -28,7 +28,7 @@ fn limits() -> Value {
 /// A session with one extension, and a model that follows the prompt.
 pub(super) struct Hostile {
     pub(super) client: Client,
-    _server: ModelServer,
+    server: ModelServer,
 }
 
 impl Hostile {
@@ -37,7 +37,8 @@ impl Hostile {
         Self::with(body, &[])
     }
 
-    fn with(body: &str, arguments: &[&str]) -> Self {
+    /// Like [`Hostile::new`], with further arguments of the program.
+    pub(super) fn with(body: &str, arguments: &[&str]) -> Self {
         let server = ModelServer::start(json!({"directives": true}));
         let sandbox = vectors::sandbox(&server, &limits());
         let imports = [("fs.", FILES), ("child.", CHILDREN)];
@@ -49,8 +50,13 @@ impl Hostile {
         let all = [&["--mode", "rpc", "-e", "hostile.ts"], arguments].concat();
         Self {
             client: Client::start(sandbox, &all),
-            _server: server,
+            server,
         }
+    }
+
+    /// Returns the requests that the model has received.
+    pub(super) fn requests(&self) -> Vec<Value> {
+        self.server.requests()
     }
 
     /// Runs a prompt to its end and returns the messages of the run.

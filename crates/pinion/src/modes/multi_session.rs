@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::future::LocalBoxFuture;
 use pinion_agent::Listener;
 use pinion_config::Dirs;
-use pinion_extensions::InputSource;
+use pinion_extensions::{InputSource, Mode};
 use pinion_jsonl::{DEFAULT_LINE_LIMIT, Queue, Writer, read_lines, stdio};
 use pinion_pi::{
     Addressed, BuildingHost, BuiltSession, Dialect, MultiSessionProjection, MultiSessionRpc, OnEof,
@@ -22,23 +22,22 @@ use crate::engine::{self, Basis, Company, Conversation, SHUTDOWN_TIMEOUT, Shared
 use crate::extensions::Audience;
 use crate::failure::Failure;
 use crate::program::Program;
-use crate::signals::Ending;
+use crate::signals::ShutdownSignals;
 use crate::{descriptors, memory, reader, runtime};
 
 /// Longest wait for all sessions together to end.
-const ENDING: Duration = SHUTDOWN_TIMEOUT.saturating_add(SETTLE_TIMEOUT.saturating_mul(2));
+const STOP_TIMEOUT: Duration = SHUTDOWN_TIMEOUT.saturating_add(SETTLE_TIMEOUT.saturating_mul(2));
 
 /// Serves a client that opens and closes sessions until it closes its end.
-pub(crate) fn several(program: Program, mut flags: Box<Flags>) -> Result<ExitCode, Failure> {
+pub(crate) fn multi_session(program: Program, mut flags: Box<Flags>) -> Result<ExitCode, Failure> {
     refuse_files(&flags)?;
     refuse_session_flags(&flags)?;
     let stdout = stdio::claim_stdout()?;
     let basis = Basis::read(&flags)?;
     let dialect = basis.dialect;
     if dialect == Dialect::Early {
-        return Err(Failure::usage(
-            "Error: --multi-session does not go with the early dialect, which has no room for a session's id. Use --rpc-dialect classic or modern.",
-        ));
+        let problem = "--multi-session does not go with the early dialect, which has no room for a session's id.";
+        return Err(Failure::usage(problem).hint("Use --rpc-dialect classic or modern."));
     }
     anchor_paths(&mut flags, &basis.dirs);
     descriptors::allow_many();
@@ -56,21 +55,21 @@ pub(crate) fn several(program: Program, mut flags: Box<Flags>) -> Result<ExitCod
     let watched = stdout.try_clone()?;
     let writer = Writer::spawn(stdout, MultiSessionProjection, queue.clone())?;
     let mut input = read_lines(std::io::stdin(), DEFAULT_LINE_LIMIT);
-    let mut ending = Ending::listen(&runtime)?;
+    let mut signals = ShutdownSignals::listen(&runtime)?;
     let end = runtime.block_on(async {
         let open = host.open_ids();
         tokio::spawn(async move { memory::trim_after_sessions(&open).await });
-        let mut several = MultiSessionRpc::new(dialect, queue.clone(), Arc::new(host));
+        let mut rpc = MultiSessionRpc::new(dialect, queue.clone(), Arc::new(host));
         let interrupted = async {
             tokio::select! {
                 () = reader::gone(watched) => ServingEnd::Output,
                 () = queue.broken() => ServingEnd::Output,
-                code = ending.signalled() => ServingEnd::Signal(code),
+                code = signals.received() => ServingEnd::Signal(code),
             }
         };
         tokio::pin!(interrupted);
         let mut end = tokio::select! {
-            end = several.serve(&mut input) => match end {
+            end = rpc.serve(&mut input) => match end {
                 RpcEnd::OutputClosed => ServingEnd::Output,
                 RpcEnd::EndOfInput | RpcEnd::Requested => ServingEnd::Input,
             },
@@ -78,17 +77,17 @@ pub(crate) fn several(program: Program, mut flags: Box<Flags>) -> Result<ExitCod
         };
         if end == ServingEnd::Input && on_eof == OnEof::Drain {
             end = tokio::select! {
-                () = several.settle() => ServingEnd::Input,
+                () = rpc.settle() => ServingEnd::Input,
                 end = interrupted => end,
             };
         }
         // A session that does not end in time is abandoned; its file is valid at any moment.
-        let _ = tokio::time::timeout(ENDING, several.stop()).await;
+        let _ = tokio::time::timeout(STOP_TIMEOUT, rpc.stop()).await;
         end
     });
     Ok(conclude(
         runtime,
-        ending,
+        signals,
         &shared.preferences,
         &queue,
         writer,
@@ -108,7 +107,7 @@ fn refuse_session_flags(flags: &Flags) -> Result<(), Failure> {
     match given.iter().find(|(_, given)| *given) {
         None => Ok(()),
         Some((flag, _)) => Err(Failure::usage(format!(
-            "Error: {flag} does not go with --multi-session, where sessions are named in open_session."
+            "{flag} does not go with --multi-session, where sessions are named in open_session."
         ))),
     }
 }
@@ -148,8 +147,8 @@ impl SessionBuilder for Builder {
     type Rest = (Flags, Basis, Conversation);
 
     fn prepare(&self, opening: OpenSession) -> Result<PreparedSession<Self::Rest>, String> {
-        let (flags, basis) = self.overridden(opening).map_err(Failure::into_words)?;
-        let conversation = Conversation::open(&flags, &basis).map_err(Failure::into_words)?;
+        let (flags, basis) = self.overridden(opening)?;
+        let conversation = Conversation::open(&flags, &basis)?;
         Ok(PreparedSession {
             id: conversation.store.id().to_owned(),
             file: conversation.store.file().map(Into::into),
@@ -173,11 +172,12 @@ impl SessionBuilder for Builder {
                 has_room: Arc::new(move || room.has_room()),
                 has_ui: true,
                 source: InputSource::Rpc,
+                mode: Mode::Rpc,
             };
             let company = Company::new(vec![listener], audience);
             let (program, shared) = (self.program, &self.shared);
             let engine = engine::build(program, &flags, basis, conversation, company, shared);
-            let engine = engine.await.map_err(Failure::into_words)?;
+            let engine = engine.await?;
             Ok(BuiltSession {
                 config: engine.config,
                 additions: engine.companions.additions(),

@@ -4,28 +4,28 @@ use pinion_testkit::Exit;
 use pinion_testkit::schema::Schema;
 use serde_json::json;
 
-use super::{Several, last_text};
+use super::{MultiSession, last_text};
 use crate::support::{offline_sandbox, script};
 
 #[test]
 fn l11_two_sessions_talk_at_the_same_time() {
-    let mut several = Several::start();
-    let (a, b) = (several.open(json!({})), several.open(json!({})));
+    let mut client = MultiSession::start();
+    let (a, b) = (client.open(json!({})), client.open(json!({})));
     assert_ne!(a, b);
     let slow = |word: &str| {
         let texts = [format!("{word} one "), format!("{word} two")];
         script(&json!([{"text": texts[0], "paceMs": 20, "chunk": 1},
                        {"text": texts[1], "paceMs": 20, "chunk": 1}]))
     };
-    let from = several.prompt(&a, &slow("alpha"));
-    several.prompt(&b, &slow("beta"));
-    let of_a = several.wait_end(&a, from);
-    let of_b = several.wait_end(&b, from);
+    let from = client.prompt(&a, &slow("alpha"));
+    client.prompt(&b, &slow("beta"));
+    let of_a = client.wait_end(&a, from);
+    let of_b = client.wait_end(&b, from);
     assert_eq!(last_text(&of_a), "alpha one alpha two");
     assert_eq!(last_text(&of_b), "beta one beta two");
-    assert_eq!((several.runs_of(&a), several.runs_of(&b)), (1, 1));
+    assert_eq!((client.runs_of(&a), client.runs_of(&b)), (1, 1));
     // They took turns: the first to begin was not the first to finish.
-    let updates: Vec<String> = several
+    let updates: Vec<String> = client
         .0
         .lines()
         .iter()
@@ -34,20 +34,21 @@ fn l11_two_sessions_talk_at_the_same_time() {
         .collect();
     let first_of_b = updates.iter().position(|id| *id == b).unwrap();
     assert!(updates[first_of_b..].contains(&a), "{updates:?}");
-    assert_eq!(several.0.finish(), Exit::Code(0));
+    assert_eq!(client.0.finish(), Exit::Code(0));
 }
 
 #[test]
 fn l11_lines_of_a_session_are_those_of_the_dialect_with_the_id_in_front() {
     for dialect in ["classic", "modern"] {
         let schema = Schema::of_dialect(dialect).unwrap();
-        let mut several = Several::with(offline_sandbox(&json!({})), &["--rpc-dialect", dialect]);
-        let id = several.open(json!({}));
-        let from = several.prompt(&id, &script(&json!([{"think": "hm"}, {"text": "x"}])));
-        several.wait_end(&id, from);
-        several.data(json!({"type": "get_state", "sessionId": id}));
-        several.data(json!({"type": "close_session", "sessionId": id}));
-        for line in several.0.lines() {
+        let mut client =
+            MultiSession::with(offline_sandbox(&json!({})), &["--rpc-dialect", dialect]);
+        let id = client.open(json!({}));
+        let from = client.prompt(&id, &script(&json!([{"think": "hm"}, {"text": "x"}])));
+        client.wait_end(&id, from);
+        client.data(json!({"type": "get_state", "sessionId": id}));
+        client.data(json!({"type": "close_session", "sessionId": id}));
+        for line in client.0.lines() {
             let members = line.as_object().unwrap();
             let (name, value) = members.iter().next().unwrap();
             assert_eq!((name.as_str(), value), ("sessionId", &json!(id)), "{line}");
@@ -64,8 +65,8 @@ fn l11_lines_of_a_session_are_those_of_the_dialect_with_the_id_in_front() {
 
 #[test]
 fn l11_lines_that_name_no_session_are_refused() {
-    let mut several = Several::start();
-    let id = several.open(json!({}));
+    let mut client = MultiSession::start();
+    let id = client.open(json!({}));
     for (command, words) in [
         (
             json!({"type": "prompt", "message": "x"}),
@@ -109,21 +110,21 @@ fn l11_lines_that_name_no_session_are_refused() {
             "Unknown command: nonsense",
         ),
     ] {
-        let words_of = several.refusal(command.clone());
+        let words_of = client.refusal(command.clone());
         assert!(words_of.contains(words), "{command}: {words_of}");
     }
-    several.0.process.send_text("{nonsense");
-    several.0.wait_for(
+    client.0.process.send_text("{nonsense");
+    client.0.wait_for(
         0,
         &json!({"type": "response", "command": "parse", "success": false}),
     );
     // There was no request, so there is no answer.
-    several
+    client
         .0
         .process
         .send(&json!({"type": "extension_ui_response", "id": "x", "value": "y"}));
-    assert_eq!(several.listed().len(), 1);
-    assert_eq!(several.0.finish(), Exit::Code(0));
+    assert_eq!(client.listed().len(), 1);
+    assert_eq!(client.0.finish(), Exit::Code(0));
 }
 
 #[test]
@@ -131,26 +132,26 @@ fn l11_sessions_are_opened_as_asked_and_listed() {
     let sandbox = offline_sandbox(&json!({}));
     std::fs::create_dir(sandbox.work().join("sub")).unwrap();
     let sub = sandbox.work().join("sub");
-    let mut several = Several::with(sandbox, &[]);
-    let opened = several.data(
+    let mut client = MultiSession::with(sandbox, &[]);
+    let opened = client.data(
         json!({"type": "open_session", "cwd": "sub", "name": "the second",
                                      "thinkingLevel": "high", "noSession": true}),
     );
     assert_eq!(opened["cwd"], json!(sub), "{opened}");
     assert_eq!(opened.get("sessionFile"), None, "{opened}");
     let second = opened["sessionId"].as_str().unwrap().to_owned();
-    let third = several.open(json!({}));
-    let state = several.data(json!({"type": "get_state", "sessionId": second}));
+    let third = client.open(json!({}));
+    let state = client.data(json!({"type": "get_state", "sessionId": second}));
     assert_eq!(state["sessionName"], "the second");
-    let output = several.data(json!({"type": "bash", "sessionId": second, "command": "pwd"}));
+    let output = client.data(json!({"type": "bash", "sessionId": second, "command": "pwd"}));
     assert_eq!(output["output"], format!("{}\n", sub.display()));
-    let from = several.prompt(&third, &script(&json!([{"text": "one"}])));
-    several.wait_end(&third, from);
-    let from = several.prompt(&third, &script(&json!([{"stall": 60_000}])));
-    several
+    let from = client.prompt(&third, &script(&json!([{"text": "one"}])));
+    client.wait_end(&third, from);
+    let from = client.prompt(&third, &script(&json!([{"stall": 60_000}])));
+    client
         .0
         .wait_for(from, &json!({"type": "agent_start", "sessionId": third}));
-    let listed = several.listed();
+    let listed = client.listed();
     assert_eq!(listed[0]["sessionId"], json!(second));
     assert_eq!(listed[0]["sessionName"], "the second");
     assert_eq!(listed[0]["cwd"], json!(sub));
@@ -166,42 +167,42 @@ fn l11_sessions_are_opened_as_asked_and_listed() {
         "{listed:?}"
     );
     assert!(listed[1]["sessionFile"].is_string(), "{listed:?}");
-    several.data(json!({"type": "close_session", "sessionId": third}));
-    assert_eq!(several.listed().len(), 1);
+    client.data(json!({"type": "close_session", "sessionId": third}));
+    assert_eq!(client.listed().len(), 1);
 }
 
 #[test]
 fn l11_a_session_keeps_its_name_when_another_conversation_takes_its_place() {
-    let mut several = Several::start();
-    let id = several.open(json!({}));
-    let from = several.prompt(&id, &script(&json!([{"text": "first"}])));
-    several.wait_end(&id, from);
-    let state = several.data(json!({"type": "get_state", "sessionId": id}));
+    let mut client = MultiSession::start();
+    let id = client.open(json!({}));
+    let from = client.prompt(&id, &script(&json!([{"text": "first"}])));
+    client.wait_end(&id, from);
+    let state = client.data(json!({"type": "get_state", "sessionId": id}));
     assert_eq!(state["sessionId"], json!(id));
     let first_file = state["sessionFile"].clone();
-    several.data(json!({"type": "new_session", "sessionId": id}));
-    let state = several.data(json!({"type": "get_state", "sessionId": id}));
+    client.data(json!({"type": "new_session", "sessionId": id}));
+    let state = client.data(json!({"type": "get_state", "sessionId": id}));
     assert_ne!(state["sessionId"], json!(id), "a new conversation");
     // The conversation it has left can be opened beside it, under a name of its own.
-    let again = several.data(json!({"type": "open_session", "session": first_file}));
+    let again = client.data(json!({"type": "open_session", "session": first_file}));
     assert_eq!(again["sessionId"], json!(format!("{id}-2")), "{again}");
-    assert_eq!(several.0.finish(), Exit::Code(0));
+    assert_eq!(client.0.finish(), Exit::Code(0));
 }
 
 #[test]
 fn l11_a_session_file_has_one_writer() {
-    let mut several = Several::start();
-    let opened = several.data(json!({"type": "open_session"}));
+    let mut client = MultiSession::start();
+    let opened = client.data(json!({"type": "open_session"}));
     let id = opened["sessionId"].as_str().unwrap().to_owned();
-    let from = several.prompt(&id, &script(&json!([{"text": "kept"}])));
-    several.wait_end(&id, from);
+    let from = client.prompt(&id, &script(&json!([{"text": "kept"}])));
+    client.wait_end(&id, from);
     let resume = json!({"type": "open_session", "session": opened["sessionFile"]});
-    let words = several.refusal(resume.clone());
+    let words = client.refusal(resume.clone());
     assert!(words.contains("is in use"), "{words}");
-    several.data(json!({"type": "close_session", "sessionId": id}));
-    let again = several.data(resume);
+    client.data(json!({"type": "close_session", "sessionId": id}));
+    let again = client.data(resume);
     assert_eq!(again["sessionId"], json!(id));
-    let messages = several.data(json!({"type": "get_messages", "sessionId": id}));
+    let messages = client.data(json!({"type": "get_messages", "sessionId": id}));
     assert_eq!(
         messages["messages"].as_array().unwrap().len(),
         2,
@@ -225,9 +226,9 @@ fn l11_flags_that_name_one_session_do_not_fit() {
             "does not go with the early dialect",
         ),
     ] {
-        let mut several = Several::with(offline_sandbox(&json!({})), flags);
-        assert_eq!(several.0.finish(), Exit::Code(2));
-        let errors = several.0.process.stderr();
+        let mut client = MultiSession::with(offline_sandbox(&json!({})), flags);
+        assert_eq!(client.0.finish(), Exit::Code(2));
+        let errors = client.0.process.stderr();
         assert!(errors.contains(words), "{errors}");
     }
 }

@@ -31,9 +31,9 @@ const ARGUMENTS: &[&str] = &[
 ];
 
 /// A client of several sessions.
-struct Several(Client);
+struct MultiSession(Client);
 
-impl Several {
+impl MultiSession {
     fn start() -> Self {
         Self::with(offline_sandbox(&json!({})), &[])
     }
