@@ -1,5 +1,6 @@
 // Drives a class `RpcClient`: pi's own, or one with the same methods. `rpc-client.mjs MODULE EXTENSION`.
 // Working directory, agent directory and PATH are those of the test.
+import { existsSync } from "node:fs";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { ANSWER, assert, make, prompts, script, step, STORY, untilFile, within } from "./steps.mjs";
 
@@ -7,8 +8,22 @@ const [module, extension] = process.argv.slice(2);
 const { RpcClient } = await import(pathToFileURL(module));
 const cliPath = fileURLToPath(new URL("pi-shim.mjs", import.meta.url));
 
+/** Methods that the class has for itself. */
+const INTERNAL = new Set(["handleLine", "send", "getData", "createProcessExitError", "rejectPendingRequests"]);
+const called = new Set(["constructor"]);
+/** Notes which methods of a client were called. */
+const noting = (client) =>
+  new Proxy(client, {
+    get(client, name) {
+      const value = client[name];
+      if (typeof value !== "function") return value;
+      called.add(name);
+      return value.bind(client);
+    },
+  });
+
 const open = async (...args) => {
-  const client = new RpcClient({ cliPath, provider: "offline", model: "demo", args });
+  const client = noting(new RpcClient({ cliPath, provider: "offline", model: "demo", args }));
   await client.start();
   return client;
 };
@@ -38,8 +53,9 @@ await step("stream", async () => {
   const deltas = events.map((event) => event.assistantMessageEvent).filter((update) => update?.type === "text_delta");
   assert.ok(deltas.length > 1, "the answer came in pieces");
   assert.equal(deltas.map(({ delta }) => delta).join(""), STORY);
+  // pi 1.x sends only what is new; before it, each piece repeats the answer so far.
   for (const [n, { partial }] of deltas.entries())
-    assert.ok(STORY.startsWith(textOf(partial)) && textOf(partial), `piece ${n} carries the answer so far`);
+    if (partial) assert.ok(STORY.startsWith(textOf(partial)) && textOf(partial), `piece ${n} carries the answer so far`);
   assert.equal(textOf(events.findLast(({ type }) => type === "message_end").message), STORY);
 });
 
@@ -116,6 +132,54 @@ await step("resume", async () => {
   assert.equal((await client.getState()).sessionId, sessionId);
   const [first] = await client.getForkMessages();
   assert.equal((await client.fork(first.entryId)).text, "think about names");
+});
+
+await step("every method", async () => {
+  for (const mode of ["all", "one-at-a-time"]) {
+    await client.setSteeringMode(mode);
+    await client.setFollowUpMode(mode);
+  }
+  const { steeringMode, followUpMode } = await client.getState();
+  assert.deepEqual([steeringMode, followUpMode], ["one-at-a-time", "one-at-a-time"]);
+  await client.setAutoCompaction(false);
+  await client.setAutoRetry(false);
+  assert.equal((await client.getState()).autoCompactionEnabled, false);
+  await client.abortRetry();
+  await client.cycleThinkingLevel();
+
+  const slow = client.bash("sleep 100");
+  // The command has begun when the program answers what came after it.
+  await client.getState();
+  await client.abortBash();
+  assert.equal((await slow).cancelled, true);
+
+  // A summary needs something that is old enough.
+  await client.promptAndWait(script({ text: "word ".repeat(30_000) }));
+  await client.promptAndWait(prompts.story);
+  const { totalMessages } = await client.getSessionStats();
+  assert.ok(totalMessages > 2, `${totalMessages} messages`);
+  assert.ok(existsSync((await client.exportHtml("session.html")).path));
+  assert.ok((await client.getCommands()).every(({ name, source }) => name && source));
+  assert.equal(client.getStderr(), "");
+
+  const { summary, tokensBefore } = await client.compact("briefly");
+  assert.ok(summary && tokensBefore > 1000, `${tokensBefore} tokens`);
+
+  // Methods of later releases.
+  if (client.clone) assert.equal((await client.clone()).cancelled, false);
+  if (client.getAvailableThinkingLevels) assert.ok((await client.getAvailableThinkingLevels()).includes("off"));
+  if (client.clearQueue) assert.deepEqual(await client.clearQueue(), { steering: [], followUp: [] });
+  if (client.getEntries) {
+    const { entries, leafId } = await client.getEntries();
+    assert.equal(entries.at(-1).id, leafId);
+    assert.equal((await client.getEntries(leafId)).entries.length, 0);
+    assert.equal((await client.getTree()).leafId, leafId);
+  }
+  // A class that others derived from pi's has methods for programs of theirs.
+  if (client.sendUIResponse) return;
+  const methods = Object.getOwnPropertyNames(RpcClient.prototype);
+  const missed = methods.filter((name) => !called.has(name) && !INTERNAL.has(name));
+  assert.deepEqual(missed, []);
 });
 
 // A dialog can only be answered by clients that have a method for it.
