@@ -71,6 +71,8 @@ pub struct Agents {
     pub pinion: Agent,
     /// The reference agent, if it could be installed.
     pub pi: Option<Agent>,
+    /// The newest recorded release of the reference agent with its version, if it could be installed.
+    pub latest: Option<(String, Agent)>,
 }
 
 impl Agents {

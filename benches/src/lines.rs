@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use crate::os;
 
-/// Bytes within which an update's delta begins.
-const DELTA_LIMIT: usize = 160;
+/// Bytes within which an update's delta begins; the modern dialect has the usage before it.
+const DELTA_LIMIT: usize = 512;
 const UPDATE: &[u8] = br#"{"type":"message_update""#;
 const DELTA: &[u8] = br#""delta":""#;
 

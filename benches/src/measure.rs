@@ -8,6 +8,7 @@ mod fleet;
 mod flow;
 mod hub;
 mod latency;
+mod latest;
 mod open;
 mod pause;
 mod pinocchio;
@@ -56,6 +57,7 @@ type Measure = fn(&mut Bench) -> Fallible<()>;
 pub const ALL: &[(&str, Measure)] = &[
     ("start", start::run),
     ("stream", stream::run),
+    ("latest", latest::run),
     ("latency", latency::run),
     ("probe", probe::run),
     ("pause", pause::run),

@@ -129,6 +129,12 @@ impl Process {
             .sum()
     }
 
+    /// Returns the memory that it has written and shares with no other process, in bytes, with that of all its children.
+    pub fn private_memory(&self) -> u64 {
+        let of = |pid| kilobytes(&format!("/proc/{pid}/smaps_rollup"), "Private_Dirty:");
+        family(self.pid()).into_iter().map(of).sum()
+    }
+
     /// Returns the exit status, in words.
     pub fn ending(&mut self) -> String {
         use std::os::unix::process::ExitStatusExt;

