@@ -64,12 +64,17 @@ async function executeTool(scope, name, given, { signal, onUpdate }) {
   requireFresh(scope.seat);
   const number = (nestedCount += 1);
   const stop = () => now(home, "stopNested", number);
-  if (onUpdate) nested.set(number, onUpdate);
+  const progress = { onUpdate, received: 0, arrived: () => {} };
+  nested.set(number, progress);
   signal?.addEventListener("abort", stop, { once: true });
   try {
     const calling = later(home, "executeTool", scope.work, number, String(name), given ?? {});
     if (signal?.aborted) stop();
-    return await pausing(scope.extension, () => calling);
+    return await pausing(scope.extension, async () => {
+      const { answer, updates } = await calling;
+      while (progress.received < updates) await new Promise((resolve) => (progress.arrived = resolve));
+      return answer;
+    });
   } finally {
     signal?.removeEventListener("abort", stop);
     nested.delete(number);
@@ -78,5 +83,9 @@ async function executeTool(scope, name, given, { signal, onUpdate }) {
 
 /** Passes the progress of a nested call on to the tool that makes it. */
 export function nestedUpdate(number, output) {
-  nested.get(number)?.(output);
+  const progress = nested.get(number);
+  if (!progress) return;
+  progress.received += 1;
+  progress.arrived();
+  progress.onUpdate?.(output);
 }

@@ -1,6 +1,7 @@
 //! Calls of other tools that a tool of an extension makes while it runs.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pinion_agent::SessionApi;
@@ -13,6 +14,7 @@ use super::actions::tool_summary;
 use super::bridge::{text, value};
 use super::extensions::Inner;
 use super::payload;
+use crate::ScriptError;
 
 /// The calls that may be made and those that are in progress.
 #[derive(Default)]
@@ -78,7 +80,8 @@ impl Inner {
         let opened = self.nested.open(work, number);
         let (caller, cancel) = opened.ok_or("The tool has ended, or may not call other tools.")?;
         let (started, mut id) = oneshot::channel();
-        let updates = self.nested_updates(generation, number);
+        let sent = Arc::new(AtomicU64::new(0));
+        let updates = self.nested_updates(generation, number, Arc::clone(&sent));
         let call = caller.call(name.to_owned(), given.clone(), Some(updates), started);
         let outcome = tokio::select! {
             outcome = call => outcome,
@@ -89,7 +92,7 @@ impl Inner {
             let call = json!({"type": "toolCall", "id": id, "name": name, "arguments": given});
             json!({"toolCall": call, "result": result, "isError": is_error})
         };
-        Ok(match outcome {
+        let answer = match outcome {
             Ok(outcome) => {
                 let result = payload::output_value(&outcome.output);
                 let mut answer = answer(&outcome.call_id, result, outcome.is_error);
@@ -105,11 +108,19 @@ impl Inner {
                 let result = json!({"content": content, "details": {}});
                 answer(id.as_deref().unwrap_or_default(), result, true)
             }
-        })
+        };
+        // Progress travels in the script's queue and the answer does not: the script waits for as many updates.
+        Ok(json!({"answer": answer, "updates": sent.load(Ordering::Acquire)}))
     }
 
-    /// Returns a sink that passes the progress of a call on to JavaScript.
-    fn nested_updates(self: &Arc<Self>, generation: u64, number: u64) -> UpdateSink {
+    /// Returns a sink that passes the progress of a call on to JavaScript, and counts in `sent` what the script will
+    /// receive.
+    fn nested_updates(
+        self: &Arc<Self>,
+        generation: u64,
+        number: u64,
+        sent: Arc<AtomicU64>,
+    ) -> UpdateSink {
         let inner = Arc::downgrade(self);
         Arc::new(move |output| {
             let Some(inner) = inner.upgrade() else { return };
@@ -117,7 +128,17 @@ impl Inner {
                 return;
             };
             let output = payload::output_value(&output).to_string();
-            inner.post(&instance, "nestedUpdate", vec![number.to_string(), output]);
+            let arguments = vec![number.to_string(), output];
+            match inner.try_post(&instance, "nestedUpdate", arguments) {
+                Ok(()) => {
+                    sent.fetch_add(1, Ordering::AcqRel);
+                }
+                Err(error @ ScriptError::Busy) => {
+                    inner.fault("<runtime>", "nestedUpdate", error.to_string());
+                }
+                // The script has ended, and the tool with it.
+                Err(_) => {}
+            }
         })
     }
 }
