@@ -1,4 +1,4 @@
-//! Two hundred providers that are cut off at random during calls.
+//! Providers that are cut off two hundred times at random during calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -65,12 +65,13 @@ fn no_answer_is_lost_or_doubled_and_every_call_ends() {
         proxies[random % PROVIDERS].cut();
         std::thread::sleep(Duration::from_millis(5 + (random / 7 % 30) as u64));
     }
+    // On a busy machine few calls fit between the cuts; the rest are answered after the last one.
+    let enough = || answered.load(Ordering::SeqCst) > 100 && failed.load(Ordering::SeqCst) > 0;
+    eventually("enough calls", enough);
     over.store(true, Ordering::SeqCst);
     for caller in callers {
         caller.join().unwrap();
     }
-    let answered = answered.load(Ordering::SeqCst);
-    assert!(answered > 100 && failed.load(Ordering::SeqCst) > 0);
     let mut seen = 0;
     for echo in &echoes {
         for (input, times) in &*echo.seen.lock().unwrap() {
@@ -78,7 +79,7 @@ fn no_answer_is_lost_or_doubled_and_every_call_ends() {
             seen += 1;
         }
     }
-    assert!(seen >= answered);
+    assert!(seen >= answered.load(Ordering::SeqCst));
     // All of them reconnect.
     for number in 0..PROVIDERS {
         eventually("it is there again", || {
