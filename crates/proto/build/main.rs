@@ -42,7 +42,7 @@ enum Forms {
     JsonAndBinary,
 }
 
-const PACKAGES: [Package; 6] = [
+const PACKAGES: [Package; 7] = [
     Package {
         name: "pinocchio.chatapp.v1",
         file: "pinocchio/chatapp/v1/chat.proto",
@@ -84,6 +84,13 @@ const PACKAGES: [Package; 6] = [
         module: "hub",
         about: "The hub, its clients, providers and runtimes: `pinix.v2`.\n\nReading JSON leniently, requests may say `alias` or \
                 `clip` for `clipName`, and a payload that is not a text in base64 is taken as the JSON it is.",
+        forms: Forms::JsonAndBinary,
+    },
+    Package {
+        name: "pinion.cluster.v1",
+        file: "pinion/cluster/v1/cluster.proto",
+        module: "cluster",
+        about: "Messages between the hubs of a cluster: `pinion.cluster.v1`.",
         forms: Forms::JsonAndBinary,
     },
 ];

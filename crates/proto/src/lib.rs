@@ -1,9 +1,9 @@
-//! The protobuf messages of pinion's protocols as plain Rust types, with their canonical JSON form and, for the hub's
-//! messages, the binary form.
+//! The protobuf messages of pinion's protocols as plain Rust types, with their canonical JSON form and, for the messages
+//! of hubs, the binary form.
 //!
 //! The types are generated at build time from the declarations in `/proto` (see `build/`). Encoding appends to a byte
 //! vector and builds nothing in between. Decoding is strict, or discards undeclared data as protobuf's own readers do
-//! on request. Only the messages of the hub have a binary form ([`Binary`]), because no peer sends the others in it.
+//! on request. Only the messages of hubs have a binary form ([`Binary`]), because no peer sends the others in it.
 //! The crate has no I/O.
 //!
 //! ```
@@ -60,7 +60,7 @@ pub use any::{Any, TYPE_URL, Unknown, any};
 pub use codec::Enum;
 pub use error::{DecodeError, Problem};
 pub use first_invoke::FirstInvoke;
-pub use generated::{Payload, chat, frontend_tools, hub, rpc, sessionstream, widgets};
+pub use generated::{Payload, chat, cluster, frontend_tools, hub, rpc, sessionstream, widgets};
 pub use message::{Message, Strictness};
 pub use structure::{Struct, Value};
 pub use text::{Text, around_gap};

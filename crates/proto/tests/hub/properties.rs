@@ -75,7 +75,7 @@ fn value(kind: &'static str) -> BoxedStrategy<Value> {
         "int32" => any::<i32>().prop_map(Value::from).boxed(),
         "int64" => any::<i64>().prop_map(|it| json!(it.to_string())).boxed(),
         "map" => named(any::<String>().prop_map(Value::from).boxed()),
-        "pinix.v2.ClipStatus" => {
+        "pinix.v2.ClipStatus" | "pinion.cluster.v1.BeatState" => {
             select(SCHEMA["enums"][kind].as_array().unwrap().get(1..).unwrap()).boxed()
         }
         _ => match kind.strip_prefix("map ") {

@@ -1,0 +1,12 @@
+//! The crate against real servers. `PINION_TEST_NATS` names `nats-server`.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod epochs;
+mod following;
+mod stage;
+mod writing;
