@@ -531,6 +531,7 @@ impl<'a> Run<'a> {
             response_model: None,
             error_message: None,
             raw_stop_reason: None,
+            refused: false,
             duration_ms: None,
             thinking_level: None,
         }

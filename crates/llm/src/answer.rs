@@ -8,6 +8,7 @@ use std::sync::Arc;
 use pinion_message::{AssistantMessage, Block, Model, StopReason, ToolCall, Usage};
 use serde_json::{Map, Value};
 
+use crate::classify::is_refusal;
 use crate::partial_json::read_arguments;
 use crate::request::StreamEvent;
 
@@ -214,6 +215,7 @@ impl Answer {
         let mut message = std::mem::replace(&mut self.message, blank(&self.model));
         message.stop_reason = reason;
         message.error_message = error;
+        message.refused = is_refusal(&message);
         self.events.push_back(StreamEvent::End(message));
     }
 
@@ -256,6 +258,7 @@ pub(crate) fn blank(model: &Model) -> AssistantMessage {
         response_model: None,
         error_message: None,
         raw_stop_reason: None,
+        refused: false,
         duration_ms: None,
         thinking_level: None,
     }

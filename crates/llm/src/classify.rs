@@ -115,6 +115,34 @@ pub fn is_retryable(message: &AssistantMessage) -> bool {
     matches(&RETRY, &text)
 }
 
+/// Reports whether the provider refused to answer because of the content, which no retry changes.
+pub(crate) fn is_refusal(message: &AssistantMessage) -> bool {
+    /// The words of providers for such an end.
+    const REFUSALS: [&str; 13] = [
+        "refusal",
+        "sensitive",
+        "content_filter",
+        "safety",
+        "recitation",
+        "language",
+        "blocklist",
+        "prohibited_content",
+        "spii",
+        "image_safety",
+        "image_prohibited_content",
+        "image_recitation",
+        "model_armor",
+    ];
+    if message.stop_reason != StopReason::Error {
+        return false;
+    }
+    let raw = message.raw_stop_reason.as_deref().unwrap_or_default();
+    let text = message.error_message.as_deref().unwrap_or_default();
+    REFUSALS.iter().any(|word| raw.eq_ignore_ascii_case(word))
+        || text.starts_with("The provider blocked the prompt: ")
+        || text == "Response incomplete: content_filter"
+}
+
 /// Reports whether the conversation no longer fits the model.
 ///
 /// Besides error texts it detects two silent forms: a normal end whose prompt is larger than the

@@ -248,6 +248,7 @@ fn with_content(answer: &AssistantMessage, content: Vec<Block>) -> AssistantMess
         response_model: answer.response_model.clone(),
         error_message: None,
         raw_stop_reason: None,
+        refused: false,
         duration_ms: None,
         thinking_level: None,
     }

@@ -185,6 +185,9 @@ pub struct AssistantMessage {
     /// The provider's own word for the reason why the answer ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_stop_reason: Option<String>,
+    /// The provider refused to answer; the stop reason is then `error`. Not stored and not sent.
+    #[serde(skip)]
+    pub refused: bool,
     /// The error message, with stop reasons `error` and `aborted`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_message: Option<String>,

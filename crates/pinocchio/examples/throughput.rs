@@ -114,6 +114,7 @@ fn answer() -> Arc<Message> {
         response_model: None,
         error_message: None,
         raw_stop_reason: None,
+        refused: false,
         duration_ms: None,
         thinking_level: None,
     }))

@@ -109,6 +109,7 @@ impl Provider for RequestLimit {
             response_model: None,
             error_message: Some(format!("max iterations ({MAX_REQUESTS}) reached")),
             raw_stop_reason: None,
+            refused: false,
             duration_ms: None,
             thinking_level: None,
         };

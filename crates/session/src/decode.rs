@@ -396,6 +396,7 @@ impl FlatMessage {
                 response_id: self.response_id,
                 response_model: self.response_model,
                 raw_stop_reason: self.raw_stop_reason,
+                refused: false,
                 error_message: self.error_message,
                 duration_ms: self.duration_ms,
                 thinking_level: self.thinking_level.and_then(|level| level.parse().ok()),

@@ -212,6 +212,7 @@ impl Playback {
             response_model: None,
             error_message: None,
             raw_stop_reason: None,
+            refused: false,
             duration_ms: None,
             thinking_level: None,
         };

@@ -308,6 +308,7 @@ pub(super) fn failure(request: &Request, error: String) -> AssistantMessage {
         response_model: None,
         error_message: Some(error),
         raw_stop_reason: None,
+        refused: false,
         duration_ms: None,
         thinking_level: None,
     }

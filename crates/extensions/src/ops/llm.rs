@@ -296,6 +296,7 @@ fn refused(model: &Model, message: String) -> AssistantMessage {
         response_model: None,
         error_message: Some(message),
         raw_stop_reason: None,
+        refused: false,
         duration_ms: None,
         thinking_level: None,
     }

@@ -99,6 +99,7 @@ fn answer(request: &Request) -> AssistantMessage {
         response_model: None,
         error_message: None,
         raw_stop_reason: None,
+        refused: false,
         duration_ms: None,
         thinking_level: None,
     }

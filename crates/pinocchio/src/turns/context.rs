@@ -165,6 +165,7 @@ pub(crate) fn blank() -> AssistantMessage {
         response_model: None,
         error_message: None,
         raw_stop_reason: None,
+        refused: false,
         duration_ms: None,
         thinking_level: None,
     }

@@ -99,6 +99,7 @@ impl ChatEvents {
             response_model: None,
             error_message: Some(reason.to_owned()),
             raw_stop_reason: None,
+            refused: false,
             duration_ms: None,
             thinking_level: None,
         }

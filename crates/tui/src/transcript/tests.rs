@@ -119,6 +119,7 @@ fn answer(content: Vec<Block>, stop_reason: StopReason, error: Option<&str>) -> 
         response_model: None,
         error_message: error.map(str::to_owned),
         raw_stop_reason: None,
+        refused: false,
         duration_ms: None,
         thinking_level: None,
     }))
