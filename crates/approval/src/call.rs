@@ -1,6 +1,7 @@
 //! Finds out what a tool call would do, as far as rules can describe it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use pinion_agent::{Admission, Maker};
 use pinion_tools::run_blocking;
@@ -14,6 +15,7 @@ use crate::shell::{Script, read};
 /// A tool call to decide about.
 #[derive(Debug)]
 pub(crate) struct ToolCall<'a> {
+    pub id: &'a str,
     pub tool: &'a str,
     pub arguments: &'a Value,
     pub maker: Maker,
@@ -31,7 +33,7 @@ pub(crate) enum Subject<'a> {
 impl<'a> ToolCall<'a> {
     /// Finds out what a call would do. Paths are resolved on another thread, because they may be on a mount that does not
     /// respond.
-    pub async fn of(admission: &Admission<'a>) -> Self {
+    pub async fn of(admission: &Admission<'a>, roots: &Arc<[PathBuf]>) -> Self {
         let tool = admission.run.name.as_str();
         let text = |name: &str| admission.arguments.get(name).and_then(Value::as_str);
         let subject = if tool == COMMAND_TOOL {
@@ -48,13 +50,14 @@ impl<'a> ToolCall<'a> {
                 None => None,
                 Some(written) => Some(Subject::Path {
                     written,
-                    target: find(written, admission.cwd, searches).await,
+                    target: find(written, admission.cwd, roots, searches).await,
                 }),
             }
         } else {
             None
         };
         Self {
+            id: &admission.run.call_id,
             tool,
             arguments: admission.arguments,
             maker: admission.maker,
@@ -79,12 +82,13 @@ impl<'a> ToolCall<'a> {
     }
 }
 
-async fn find(path: &str, cwd: &Path, whole_tree: bool) -> Target {
+async fn find(path: &str, cwd: &Path, roots: &Arc<[PathBuf]>, whole_tree: bool) -> Target {
     let (written, directory) = (path.to_owned(), cwd.to_owned());
+    let roots = Arc::clone(roots);
     // The token is never cancelled: an abort drops this future instead.
     let never = CancellationToken::new();
     let found = run_blocking(&never, move || {
-        Target::find(&written, &directory, whole_tree)
+        Target::find(&written, &directory, whole_tree).within(&roots)
     });
     let found = found.await;
     found.unwrap_or_else(|_| Target::unknown(path, cwd, whole_tree))

@@ -15,6 +15,8 @@ use crate::command::Fit;
 pub(crate) struct Target {
     /// The working directory, links resolved.
     root: PathBuf,
+    /// Further directories that belong to the session, links resolved.
+    further_roots: Vec<PathBuf>,
     /// The path as written, made absolute; several paths if the tool would try several spellings.
     pub spelled: Vec<PathBuf>,
     /// The same paths with links resolved; `None` if that is not possible.
@@ -54,6 +56,7 @@ impl Target {
             .is_some_and(|paths| paths.iter().all(|path| path.is_file()));
         Self {
             root,
+            further_roots: Vec::new(),
             reach: if whole_tree && !is_file {
                 Reach::Tree
             } else {
@@ -69,6 +72,7 @@ impl Target {
     pub fn unknown(path: &str, cwd: &Path, whole_tree: bool) -> Self {
         Self {
             root: cwd.to_owned(),
+            further_roots: Vec::new(),
             spelled: vec![pinion_tools::resolve_path(path, cwd)],
             real: None,
             reach: if whole_tree {
@@ -80,11 +84,20 @@ impl Target {
         }
     }
 
-    /// Reports whether all of it is certainly in the working directory.
+    /// Adds directories that belong to the session; one that cannot be resolved is left out.
+    pub fn within(mut self, roots: &[PathBuf]) -> Self {
+        let resolved = roots.iter().filter_map(|root| root.canonicalize().ok());
+        self.further_roots.extend(resolved);
+        self
+    }
+
+    /// Reports whether all of it is certainly in the working directory or in another directory of the session.
     pub fn is_inside(&self) -> bool {
+        let roots = || std::iter::once(&self.root).chain(&self.further_roots);
+        let is_inside = |path: &PathBuf| roots().any(|root| path.starts_with(root));
         self.real
             .as_ref()
-            .is_some_and(|paths| paths.iter().all(|path| path.starts_with(&self.root)))
+            .is_some_and(|paths| paths.iter().all(is_inside))
     }
 
     fn everywhere(&self) -> impl Iterator<Item = &PathBuf> {

@@ -1,6 +1,7 @@
 //! The gate before every tool call: applies the policy, asks the user if necessary, and stores grants.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
@@ -9,11 +10,15 @@ use serde_json::{Value, json};
 
 use crate::call::{Grant, ToolCall};
 use crate::policy::Decision;
-use crate::{Absence, Answer, Ask, Policy, Question, Rule};
+use crate::{Absence, Answer, Ask, Mode, Policy, Question, Rule};
 
 /// Decides which tool calls of a session may run.
 pub struct Approvals {
     policy: Policy,
+    /// The current mode; the policy has the first one.
+    mode: Mutex<Mode>,
+    /// Directories besides the working directory in which files may be read.
+    roots: Arc<[PathBuf]>,
     asker: Arc<dyn Ask>,
     /// The permissions granted to the active run; cleared when it settles.
     grants: Mutex<HashSet<Grant>>,
@@ -25,6 +30,8 @@ impl Approvals {
     /// Creates a gate that applies `policy` and asks through `asker`.
     pub fn new(policy: Policy, asker: Arc<dyn Ask>) -> Self {
         Self {
+            mode: Mutex::new(policy.mode),
+            roots: Arc::default(),
             policy,
             asker,
             grants: Mutex::default(),
@@ -32,13 +39,31 @@ impl Approvals {
         }
     }
 
+    /// Lets calls read files in these directories as in the working directory.
+    pub fn with_roots(self, roots: Vec<PathBuf>) -> Self {
+        Self {
+            roots: roots.into(),
+            ..self
+        }
+    }
+
+    /// Returns the current mode.
+    pub fn mode(&self) -> Mode {
+        *self.mode.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets the mode for the calls that follow. Open questions stay.
+    pub fn set_mode(&self, mode: Mode) {
+        *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = mode;
+    }
+
     fn grants(&self) -> MutexGuard<'_, HashSet<Grant>> {
         self.grants.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn decide(&self, admission: Admission<'_>) -> Verdict {
-        let call = ToolCall::of(&admission).await;
-        match self.policy.decide(&call) {
+        let call = ToolCall::of(&admission, &self.roots).await;
+        match self.policy.decide(self.mode(), &call) {
             Decision::Run => Verdict::Run,
             Decision::Ask => self.ask(&call).await,
             Decision::Forbidden(rule) => forbidden(rule),

@@ -95,7 +95,18 @@ impl Policy {
         })
     }
 
-    pub(crate) fn decide<'a>(&'a self, call: &'a ToolCall<'_>) -> Decision<'a> {
+    /// Returns the policy that asks about every call, for clients that answer questions and know no rules.
+    pub fn asking() -> Self {
+        Self {
+            mode: Mode::Ask,
+            answer_timeout: ANSWER_TIMEOUT,
+            allow: Vec::new(),
+            deny: Vec::new(),
+        }
+    }
+
+    /// Decides about a call in `mode`, which may differ from the mode that the session started with.
+    pub(crate) fn decide<'a>(&'a self, mode: Mode, call: &'a ToolCall<'_>) -> Decision<'a> {
         if let Subject::Path { written, target } = &call.subject
             && let Some(reason) = &target.refused
         {
@@ -109,10 +120,10 @@ impl Policy {
                 Fit::No => {}
             }
         }
-        if !uncertain && (self.mode == Mode::Auto || self.permits(call)) {
+        if !uncertain && (mode == Mode::Auto || self.permits(call)) {
             return Decision::Run;
         }
-        match self.mode {
+        match mode {
             Mode::Ask | Mode::Auto => Decision::Ask,
             Mode::Deny => Decision::NotPermitted,
         }

@@ -8,6 +8,8 @@ const MAX_LENGTH: usize = 4000;
 /// A question about a tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
+    /// The id of the call.
+    pub call_id: String,
     /// One line with the tool and its command, path or arguments.
     pub title: String,
 }
@@ -28,6 +30,7 @@ impl Question {
             Subject::Arguments => visible(&call.arguments.to_string()),
         };
         Self {
+            call_id: call.id.to_owned(),
             title: format!("Allow {}: {}?", visible(call.tool), shortened(&what)),
         }
     }

@@ -375,3 +375,53 @@ fn an_invalid_rule_has_a_message() {
         );
     }
 }
+
+#[tokio::test]
+async fn the_mode_can_change_while_the_session_is_open() {
+    let stage = Stage::new(policy(Mode::Ask, &[], &["write"]), Answer::Refused);
+    let command = json!({"command": "make"});
+    assert_eq!(stage.gate.mode(), Mode::Ask);
+    assert!(matches!(
+        stage.call("bash", command.clone()).await,
+        Verdict::Refuse { .. }
+    ));
+    assert_eq!(stage.asked.titles().len(), 1);
+    stage.gate.set_mode(Mode::Auto);
+    assert_eq!(stage.call("bash", command.clone()).await, Verdict::Run);
+    let write = stage
+        .call("write", json!({"path": "a", "content": ""}))
+        .await;
+    assert!(
+        matches!(write, Verdict::Refuse { .. }),
+        "rules stay: {write:?}"
+    );
+    stage.gate.set_mode(Mode::Deny);
+    assert!(matches!(
+        stage.call("bash", command).await,
+        Verdict::Refuse { .. }
+    ));
+    assert!(stage.asked.titles().is_empty());
+}
+
+#[tokio::test]
+async fn files_in_further_directories_are_read_without_a_question() {
+    let further = tempfile::tempdir().unwrap();
+    std::fs::write(further.path().join("a.txt"), "").unwrap();
+    let path = further.path().join("a.txt");
+    let read = json!({"path": path});
+    let stage = Stage::new(policy(Mode::Deny, &[], &[]), Answer::Refused);
+    assert!(matches!(
+        stage.call("read", read.clone()).await,
+        Verdict::Refuse { .. }
+    ));
+    let gate = Approvals::new(
+        policy(Mode::Deny, &[], &[]),
+        Asked::with(Answer::Refused) as _,
+    )
+    .with_roots(vec![further.path().to_owned()]);
+    let cwd = stage.cwd();
+    let verdict = admit(&gate, "read", read.clone(), Maker::BuiltIn, &cwd).await;
+    assert_eq!(verdict, Verdict::Run);
+    let verdict = admit(&gate, "write", read, Maker::BuiltIn, &cwd).await;
+    assert!(matches!(verdict, Verdict::Refuse { .. }), "{verdict:?}");
+}
