@@ -16,18 +16,21 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, debug, info};
 
+use crate::call_output::CallOutput;
 use crate::config::{Steering, ToolOrder};
 use crate::core::Core;
 use crate::hooks::{Moment, ToolCallResult, ToolGate};
 use crate::nested::{CallScope, NestedRuns};
 use crate::progress::Progress;
 use crate::spans;
-use crate::{Delivery, Event, ToolRun};
+use crate::{CallDetail, Delivery, Event, ToolRun};
 
 /// Time for a tool to end after an abort; then its future is dropped.
 const ABORT_GRACE: Duration = Duration::from_secs(3);
 /// Time for a tool to end when the whole session is stopped; then its future is dropped.
 const STOP_GRACE: Duration = Duration::from_millis(250);
+/// Time for the preview of a change; a file system that does not answer must not stop the answer.
+const PREVIEW_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The outcome of the calls of one answer.
 #[derive(Default)]
@@ -278,6 +281,9 @@ impl Core {
     ) -> FinishedCall {
         let ReadyCall { tool, arguments } = ready;
         debug!("tool call started");
+        if self.settings.report_call_details {
+            self.emit(Event::CallDetail(CallDetail::Admitted(Arc::clone(&run))));
+        }
         let started = Instant::now();
         let progress = Arc::new(Progress::default());
         let for_hooks = self.hook(Moment::ToolResult).map(|_| arguments.clone());
@@ -380,10 +386,21 @@ impl Core {
         let cancel = &cancel.child_token();
         let (caller, requests) = NestedCaller::new();
         let mut nested = NestedRuns::new(self, run, scope, requests, cancel);
-        let context = self.tool_context(run, progress, scope, caller, cancel);
+        let printed = self.settings.report_call_details.then(Arc::default);
+        let context = ToolContext {
+            follower: printed.clone().map(|output: Arc<CallOutput>| output as _),
+            ..self.tool_context(run, progress, scope, caller, cancel)
+        };
+        let sources = CallSources {
+            progress,
+            printed: printed.as_deref(),
+        };
         let result = self
-            .follow_call(tool, arguments, run, progress, &context, &mut nested)
+            .follow_call(tool, arguments, run, sources, &context, &mut nested)
             .await;
+        if let Some(text) = sources.printed.and_then(CallOutput::take) {
+            self.emit_printed(run, text);
+        }
         nested.finish().await;
         result
     }
@@ -410,6 +427,8 @@ impl Core {
                 sink.push(output);
             }),
             nested: scope.may_nest().then_some(caller),
+            follower: None,
+            records_change: self.settings.report_call_details,
         }
     }
 
@@ -419,7 +438,7 @@ impl Core {
         tool: &dyn Tool,
         arguments: Value,
         run: &Arc<ToolRun>,
-        progress: &Arc<Progress>,
+        sources: CallSources<'_>,
         context: &ToolContext,
         nested: &mut NestedRuns<'_>,
     ) -> Result<ToolOutput, ToolError> {
@@ -440,13 +459,17 @@ impl Core {
                 () = &mut overdue => {
                     return Err(if timed_out { timeout_error(limit) } else { aborted() });
                 }
-                output = progress.next_or_wait() => {
+                output = sources.progress.next_or_wait() => {
                     self.emit_update(run, output);
+                    self.room(cancel).await;
+                }
+                text = sources.next_printed() => {
+                    self.emit_printed(run, text);
                     self.room(cancel).await;
                 }
                 () = nested.step() => {}
                 result = &mut call => {
-                    self.emit_rest(run, progress);
+                    self.emit_rest(run, sources.progress);
                     return if timed_out { result.and(Err(timeout_error(limit))) } else { result };
                 }
             }
@@ -454,7 +477,52 @@ impl Core {
     }
 }
 
+/// The sources of what a running call reports.
+#[derive(Clone, Copy)]
+struct CallSources<'a> {
+    progress: &'a Progress,
+    /// The output of its command, if the front requests it.
+    printed: Option<&'a CallOutput>,
+}
+
+impl CallSources<'_> {
+    /// Waits for the output of a command; without any it never returns.
+    async fn next_printed(&self) -> Arc<str> {
+        match self.printed {
+            Some(printed) => printed.next().await,
+            None => std::future::pending().await,
+        }
+    }
+}
+
 impl Core {
+    /// Emits the change that a call would make, if its tool knows it.
+    pub(crate) async fn preview(&self, call: &ToolCall, cancel: &CancellationToken) {
+        let Some(tool) = self.toolbox().active(&call.name) else {
+            return;
+        };
+        let preview = AssertUnwindSafe(tool.preview(&call.arguments, &self.cwd)).catch_unwind();
+        let preview = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return,
+            preview = tokio::time::timeout(PREVIEW_TIMEOUT, preview) => preview,
+        };
+        if let Ok(Ok(Some(mut change))) = preview {
+            change.mask(&self.mask);
+            self.emit(Event::CallDetail(CallDetail::Preview {
+                call_id: call.id.as_str().into(),
+                change: Arc::new(change),
+            }));
+        }
+    }
+
+    fn emit_printed(&self, run: &Arc<ToolRun>, text: Arc<str>) {
+        self.emit(Event::CallDetail(CallDetail::Printed {
+            run: Arc::clone(run),
+            text,
+        }));
+    }
+
     fn emit_update(&self, run: &Arc<ToolRun>, output: ToolOutput) {
         let output = self.masked(output);
         self.emit(Event::ToolUpdate {
@@ -481,6 +549,9 @@ impl Core {
         let structured = output.structured_content.as_mut();
         for value in output.details.iter_mut().chain(structured) {
             self.mask.value(value);
+        }
+        if let Some(change) = &mut output.change {
+            Arc::make_mut(change).mask(&self.mask);
         }
         Arc::new(output)
     }

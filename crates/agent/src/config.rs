@@ -135,6 +135,8 @@ pub struct EngineSettings {
     pub steering: Steering,
     /// The order in which the calls of one answer run.
     pub tool_order: ToolOrder,
+    /// Emits [`Event::CallDetail`](crate::Event::CallDetail), and adds changes of files to results.
+    pub report_call_details: bool,
     /// Switches for behaviour on which clients differ.
     pub behaviour: EngineBehaviour,
 }
@@ -302,6 +304,7 @@ impl Default for EngineSettings {
             default_thinking_level: ThinkingLevel::Medium,
             steering: Steering::default(),
             tool_order: ToolOrder::default(),
+            report_call_details: false,
             behaviour: EngineBehaviour::default(),
         }
     }

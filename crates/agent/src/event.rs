@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use pinion_message::{Block, Message, ThinkingLevel, Usage};
-use pinion_tools::ToolOutput;
+use pinion_tools::{TextChange, ToolOutput};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -79,6 +79,8 @@ pub enum Event {
         /// The running time; `None` if the tool was not run.
         duration: Option<Duration>,
     },
+    /// A detail of a tool call; only with [`EngineSettings::report_call_details`](crate::EngineSettings).
+    CallDetail(CallDetail),
     /// A failed request will be repeated after a pause.
     RetryStart {
         /// The number of the retry, from 1.
@@ -158,6 +160,28 @@ pub enum Event {
     Settled {
         /// An abort ended the work.
         aborted: bool,
+    },
+}
+
+/// A detail of a tool call for clients that show calls before and while they run.
+#[derive(Debug, Clone)]
+pub enum CallDetail {
+    /// The model has written a call that would change a text file. Sent before the end of its block.
+    Preview {
+        /// The provider's id of the call.
+        call_id: Arc<str>,
+        /// The change, which has not been made.
+        change: Arc<TextChange>,
+    },
+    /// The hooks and the gate permit the call, which starts now. Between [`Event::ToolStart`] and this event the user may
+    /// be asked.
+    Admitted(Arc<ToolRun>),
+    /// The command of the call printed text, at most twenty times a second.
+    Printed {
+        /// The call.
+        run: Arc<ToolRun>,
+        /// The text since the last event.
+        text: Arc<str>,
     },
 }
 

@@ -8,6 +8,7 @@
 
 mod bash;
 mod boundary;
+mod call_output;
 mod calls;
 mod child;
 mod command;
@@ -53,7 +54,8 @@ pub use config::{
 };
 pub use error::EngineError;
 pub use event::{
-    CompactionReason, CompactionResult, Event, Listener, SavedCompaction, SummaryPurpose, ToolRun,
+    CallDetail, CompactionReason, CompactionResult, Event, Listener, SavedCompaction,
+    SummaryPurpose, ToolRun,
 };
 pub use gate::{Admission, Gate, Maker, Verdict};
 pub use hook_api::{MessageTiming, SessionApi};
@@ -64,6 +66,8 @@ pub use hooks::{
     UserBashOutcome,
 };
 pub use pinion_session::Stats;
-pub use pinion_tools::{BashOutcome, Follower, ToolOutput, prepare_encoded_image};
+pub use pinion_tools::{
+    BashOutcome, ChangedTexts, Follower, Hunk, TextChange, ToolOutput, prepare_encoded_image,
+};
 pub use session::{Handle, Session, Stopper};
 pub use supply::{Reach, ToolSupply};

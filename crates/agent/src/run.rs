@@ -455,6 +455,11 @@ impl<'a> Run<'a> {
                 }
                 StreamEvent::BlockEnd { index, mut block } => {
                     self.settle_argument_errors(std::slice::from_mut(&mut block));
+                    if let Block::ToolCall(call) = &block
+                        && self.core.settings.report_call_details
+                    {
+                        self.core.preview(call, &self.cancel).await;
+                    }
                     self.core.emit(Event::BlockEnd {
                         index,
                         block: Arc::new(block),

@@ -152,6 +152,7 @@ impl Early {
             | Event::SummaryRetryFinished
             | Event::EntryAppended(_)
             | Event::ToolUpdate { .. }
+            | Event::CallDetail(_)
             | Event::QueueUpdate { .. }
             | Event::ThinkingLevelChanged(_)
             | Event::SessionInfoChanged(_) => {}

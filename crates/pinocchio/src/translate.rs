@@ -127,6 +127,8 @@ impl Translator {
             Event::AgentStart | Event::TurnEnd { .. } | Event::Settled { .. } => {}
             // A chat does not show partial results of a tool.
             Event::ToolUpdate { .. } => {}
+            // They are not emitted for this front.
+            Event::CallDetail(_) => {}
             // The repeated request is reported as another one.
             Event::RetryStart { .. } | Event::RetryEnd { .. } => {}
             // Housekeeping and events outside the conversation.

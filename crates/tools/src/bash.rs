@@ -53,7 +53,10 @@ impl Bash {
         let command = arguments::text(&arguments, "command")?;
         let seconds = arguments::number(&arguments, "timeout").filter(|&seconds| seconds > 0.0);
         let form = self.settings.form;
-        let output = Output::raw().in_form(form);
+        let mut output = Output::raw().in_form(form);
+        if let Some(follower) = &context.follower {
+            output = output.followed_by(Arc::clone(follower), &self.settings.mask);
+        }
         let settings = self.settings_with(&context.env);
         let begun = Instant::now();
         let pace = output.pace();

@@ -5,7 +5,8 @@
 
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -13,14 +14,16 @@ use pinion_message::{Block, ToolSpec};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::replacement::{self, Edit, EditRequest};
+use crate::replacement::{self, Edit, EditRequest, FileChange};
 use crate::{
-    ResultForm, Tool, ToolContext, ToolError, ToolOutput, arguments, diff, encoding, file_changes,
-    node_error, path,
+    ResultForm, TextChange, Tool, ToolContext, ToolError, ToolOutput, arguments, blocking, diff,
+    encoding, file_changes, node_error, path,
 };
 
 /// The largest file that can be edited, in bytes. An edit takes several times that much memory.
 const MAX_FILE_BYTES: u64 = 32 << 20;
+/// The largest file whose change is previewed, in bytes.
+const MAX_PREVIEW_BYTES: u64 = 4 << 20;
 
 #[derive(Debug)]
 pub(crate) struct EditFile {
@@ -103,6 +106,28 @@ impl Tool for EditFile {
         self.form.constrained_sampling()
     }
 
+    fn preview<'a>(
+        &'a self,
+        arguments: &'a Value,
+        cwd: &'a Path,
+    ) -> BoxFuture<'a, Option<TextChange>> {
+        async move {
+            let arguments = self.validate(arguments).ok()?;
+            let arguments = with_edit_list(&arguments).unwrap_or(arguments);
+            let name = arguments::text(&arguments, "path").ok()?;
+            let request = request(&arguments, name).ok()?;
+            let path = path::resolve(name, cwd);
+            let cancel = CancellationToken::new();
+            let preview = blocking::run_blocking(&cancel, move || {
+                let bytes = pinion_files::read(&path, MAX_PREVIEW_BYTES).ok()?;
+                let change = replacement::apply(&encoding::decode(&bytes)?, &request).ok()?;
+                Some(text_change(path, change))
+            });
+            preview.await.ok().flatten()
+        }
+        .boxed()
+    }
+
     fn call<'a>(
         &'a self,
         arguments: Value,
@@ -113,13 +138,14 @@ impl Tool for EditFile {
             let name = arguments::text(&arguments, "path")?;
             let request = request(&arguments, name)?;
             let form = self.form;
+            let records_change = context.records_change;
             let path = path::resolve(name, &context.cwd);
             let file = path.clone();
             // A child, so that dropping the call stops the thread before it changes anything.
             let cancel = context.cancel.child_token();
             let _ends_with_call = cancel.clone().drop_guard();
             file_changes::change(&path, &context.cancel, move || {
-                apply(&file, &request, form, &cancel)
+                apply(&file, &request, form, records_change, &cancel)
             })
             .await
         }
@@ -178,28 +204,35 @@ fn request(arguments: &Value, name: &str) -> Result<EditRequest, ToolError> {
 pub fn edit_bytes(bytes: &[u8], arguments: &Value) -> Result<(Vec<u8>, ToolOutput), ToolError> {
     let arguments = with_edit_list(arguments).unwrap_or_else(|| arguments.clone());
     let request = request(&arguments, arguments::text(&arguments, "path")?)?;
-    change(&text_of(bytes, &request.path)?, &request, ResultForm::Text)
+    let change = replacement::apply(&text_of(bytes, &request.path)?, &request)?;
+    let output = output_of(&change, &request, ResultForm::Text);
+    Ok((encoding::encode(&change.file), output))
 }
 
 fn apply(
     path: &Path,
     request: &EditRequest,
     form: ResultForm,
+    records_change: bool,
     cancel: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
     let raw = read(path, &request.path, form)?;
-    let (content, output) = change(&raw, request, form)?;
+    let change = replacement::apply(&raw, request)?;
     drop(raw);
-    file_changes::replace(path, &content, cancel)?;
+    let mut output = output_of(&change, request, form);
+    file_changes::replace(path, &encoding::encode(&change.file), cancel)?;
+    if records_change {
+        output.change = Some(Arc::new(text_change(path.to_owned(), change)));
+    }
     Ok(output)
 }
 
-fn change(
-    raw: &str,
-    request: &EditRequest,
-    form: ResultForm,
-) -> Result<(Vec<u8>, ToolOutput), ToolError> {
-    let change = replacement::apply(raw, request)?;
+fn text_change(path: PathBuf, change: FileChange) -> TextChange {
+    let before = encoding::shown(change.original);
+    TextChange::between(path, Some(before), encoding::shown(change.kept))
+}
+
+fn output_of(change: &FileChange, request: &EditRequest, form: ResultForm) -> ToolOutput {
     let (before, after) = if form.is_structured() {
         (&change.original, &change.kept)
     } else {
@@ -214,12 +247,11 @@ fn change(
     if let Some(line) = diff.first_changed_line {
         details["firstChangedLine"] = line.into();
     }
-    let output = ToolOutput {
+    ToolOutput {
         content: vec![Block::text(request.success())],
         details: Some(details),
         ..ToolOutput::default()
-    };
-    Ok((encoding::encode(&change.file), output))
+    }
 }
 
 fn read(path: &Path, name: &str, form: ResultForm) -> Result<String, ToolError> {

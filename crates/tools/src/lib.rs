@@ -34,6 +34,7 @@ mod sanitise;
 mod search;
 mod settings;
 mod shell;
+mod text_change;
 mod tool;
 mod truncate;
 mod typebox;
@@ -56,6 +57,7 @@ pub use path::{resolve as resolve_path, resolve_existing as resolve_existing_pat
 pub use read::{ReadImages, read_bytes};
 pub use settings::{ResultForm, ToolSettings};
 pub use shell::{Follower, ShellOptions, ShellOutcome, run_shell};
+pub use text_change::{ChangedTexts, Hunk, TextChange};
 pub use tool::{Execution, Tool, ToolContext, ToolError, ToolOutput, UpdateSink};
 pub use truncate::{MAX_BYTES, MAX_LINES, TruncatedBy, Truncation};
 pub use typebox::{NullText, validate_typebox};

@@ -123,6 +123,15 @@ impl Output {
         }
     }
 
+    /// Sends the output also to `follower` as it arrives.
+    pub fn followed_by(self, follower: Arc<dyn Follower>, mask: &Mask) -> Self {
+        let mask = mask.stream();
+        Self {
+            follower: Some(MaskedFollower { follower, mask }),
+            ..self
+        }
+    }
+
     /// Counts lines as results of this form do.
     pub fn in_form(self, form: ResultForm) -> Self {
         Self { form, ..self }
@@ -176,6 +185,7 @@ impl Output {
             None => {
                 self.take(text);
                 self.log(raw.unwrap_or_default());
+                self.tell(text);
             }
         }
     }

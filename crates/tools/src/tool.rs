@@ -1,6 +1,6 @@
 //! The trait of everything a model can call.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::validate::ErrorWords;
-use crate::{Declarations, Exposure, Loadout, Namespace, NestedCaller};
+use crate::{Declarations, Exposure, Follower, Loadout, Namespace, NestedCaller, TextChange};
 
 /// Anything a model may call: a built-in, an extension's tool, a clip's command, an MCP tool.
 pub trait Tool: Send + Sync {
@@ -87,6 +87,16 @@ pub trait Tool: Send + Sync {
         Declarations::default()
     }
 
+    /// Returns the change that a call with these arguments would make to a text file, without making it; `None` if it is
+    /// not known. `arguments` are those that the model wrote.
+    fn preview<'a>(
+        &'a self,
+        _arguments: &'a Value,
+        _cwd: &'a Path,
+    ) -> BoxFuture<'a, Option<TextChange>> {
+        Box::pin(std::future::ready(None))
+    }
+
     /// Runs one call. `arguments` have been coerced and validated against the spec.
     ///
     /// Dropping the future must leave nothing running; `context.cancel` asks for an orderly end.
@@ -122,6 +132,10 @@ pub struct ToolContext {
     pub updates: UpdateSink,
     /// Calls other tools on behalf of this call; `None` where no session is.
     pub nested: Option<NestedCaller>,
+    /// Receives the output of a command as it is printed.
+    pub follower: Option<Arc<dyn Follower>>,
+    /// The result of a call that changes a text file holds the change.
+    pub records_change: bool,
 }
 
 /// Receives the progress of a call. It must not block.
@@ -140,6 +154,8 @@ pub struct ToolOutput {
     pub structured_content: Option<Value>,
     /// The call failed, and this is its whole result; see [`ToolError`] for failures that are only a text.
     pub is_error: bool,
+    /// The change of a text file, if [`ToolContext::records_change`] requests it. The conversation does not contain it.
+    pub change: Option<Arc<TextChange>>,
 }
 
 /// The failure of a call, in words for the model.

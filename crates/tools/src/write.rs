@@ -1,6 +1,8 @@
 //! The write tool: replaces a file's whole content.
 
+use std::io::ErrorKind;
 use std::path::Path;
+use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -9,9 +11,12 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    ErrorWords, ResultForm, Tool, ToolContext, ToolError, ToolOutput, arguments, file_changes,
-    node_error, path,
+    ErrorWords, ResultForm, TextChange, Tool, ToolContext, ToolError, ToolOutput, arguments,
+    blocking, file_changes, node_error, path,
 };
+
+/// The largest existing file whose text is read to show the change, in bytes.
+const MAX_SHOWN_BYTES: u64 = 4 << 20;
 
 /// Creates or overwrites a file, with the directories above it.
 #[derive(Debug)]
@@ -53,6 +58,25 @@ impl Tool for Write {
         self.form.constrained_sampling()
     }
 
+    fn preview<'a>(
+        &'a self,
+        arguments: &'a Value,
+        cwd: &'a Path,
+    ) -> BoxFuture<'a, Option<TextChange>> {
+        async move {
+            let arguments = self.validate(arguments).ok()?;
+            let path = path::resolve(arguments::text(&arguments, "path").ok()?, cwd);
+            let content = arguments::text(&arguments, "content").ok()?.to_owned();
+            let cancel = CancellationToken::new();
+            let preview = blocking::run_blocking(&cancel, move || {
+                let before = text_before(&path)?;
+                Some(TextChange::between(path, before, content))
+            });
+            preview.await.ok().flatten()
+        }
+        .boxed()
+    }
+
     fn call<'a>(
         &'a self,
         arguments: Value,
@@ -66,20 +90,39 @@ impl Tool for Write {
             // A child, so that dropping the call stops the thread before it changes anything.
             let cancel = context.cancel.child_token();
             let _ends_with_call = cancel.clone().drop_guard();
-            file_changes::change(&path, &context.cancel, move || {
+            let records_change = context.records_change;
+            let change = file_changes::change(&path, &context.cancel, move || {
                 make_parent(&file, &cancel)?;
-                file_changes::replace(&file, text.as_bytes(), &cancel)
+                let before = if records_change {
+                    text_before(&file)
+                } else {
+                    None
+                };
+                file_changes::replace(&file, text.as_bytes(), &cancel)?;
+                Ok(before.map(|before| TextChange::between(file, before, text)))
             })
             .await?;
             // Counted in UTF-16 units, as clients of this text expect.
             let length = content.encode_utf16().count();
-            Ok(ToolOutput::text(if self.form.is_structured() {
+            let mut output = ToolOutput::text(if self.form.is_structured() {
                 format!("Successfully wrote to {name}")
             } else {
                 format!("Successfully wrote {length} bytes to {name}")
-            }))
+            });
+            output.change = change.map(Arc::new);
+            Ok(output)
         }
         .boxed()
+    }
+}
+
+/// Returns the text of the file at `path`, or `Some(None)` if there is none. `None` stands for a file whose text cannot be
+/// shown.
+fn text_before(path: &Path) -> Option<Option<String>> {
+    match pinion_files::read(path, MAX_SHOWN_BYTES) {
+        Ok(bytes) => String::from_utf8(bytes).ok().map(Some),
+        Err(error) if error.kind() == ErrorKind::NotFound => Some(None),
+        Err(_) => None,
     }
 }
 

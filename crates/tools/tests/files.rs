@@ -4,7 +4,7 @@ mod common;
 
 use common::{Workspace, text};
 use pinion_message::Block;
-use pinion_tools::{ResultForm, ToolSettings};
+use pinion_tools::{ChangedTexts, ResultForm, ToolContext, ToolSettings};
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -409,4 +409,51 @@ async fn structured_results_have_patches_and_texts_as_data() {
         output.content[0].as_text(),
         Some("Successfully wrote to b.txt")
     );
+}
+
+#[tokio::test]
+async fn a_change_is_previewed_without_being_made_and_recorded_when_it_is() {
+    let workspace = Workspace::new(&[("a.txt", "one\n")]);
+    let tools = pinion_tools::builtin(&["edit", "write", "read"], ToolSettings::default());
+    let context = ToolContext {
+        records_change: true,
+        ..workspace.context()
+    };
+    let edit = json!({"path": "a.txt", "oldText": "one", "newText": "two"});
+    let write = json!({"path": "new/b.txt", "content": "hello\n"});
+    for (tool, arguments, before, after) in [
+        (&tools[0], edit, Some("one\n"), "two\n"),
+        (&tools[1], write, None, "hello\n"),
+    ] {
+        let expected = ChangedTexts::Whole {
+            before: before.map(str::to_owned),
+            after: after.to_owned(),
+        };
+        let preview = tool.preview(&arguments, workspace.path()).await.unwrap();
+        assert_eq!(preview.texts, expected);
+        assert_eq!(workspace.text_of("a.txt"), "one\n");
+        let output = tool.call(arguments, &context).await.unwrap();
+        assert_eq!(*output.change.unwrap(), preview);
+        if before.is_some() {
+            assert_eq!(workspace.text_of("a.txt"), after);
+            std::fs::write(workspace.path().join("a.txt"), "one\n").unwrap();
+        }
+    }
+    let none = [
+        (
+            &tools[0],
+            json!({"path": "a.txt", "oldText": "absent", "newText": "x"}),
+        ),
+        (
+            &tools[0],
+            json!({"path": "missing", "oldText": "a", "newText": "x"}),
+        ),
+        (&tools[1], json!({"path": "/dev/stdin", "content": "x"})),
+        (&tools[1], json!({"path": 5})),
+        (&tools[2], json!({"path": "a.txt"})),
+    ];
+    for (tool, arguments) in none {
+        let preview = tool.preview(&arguments, workspace.path()).await;
+        assert_eq!(preview, None, "{arguments}");
+    }
 }

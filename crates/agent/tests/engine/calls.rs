@@ -250,3 +250,37 @@ async fn an_abort_ends_calls_of_a_tool_that_ignore_it() {
     let lines = bench.settled().await;
     assert_eq!(only(&lines, &["tool end"]).len(), 2);
 }
+
+#[tokio::test(start_paused = true)]
+async fn details_of_calls_are_reported_where_a_front_requests_them() {
+    let turns = || {
+        let call = json!({"say": "done", "print": "text", "change": "a.txt"});
+        vec![calls("act", call), says("over")]
+    };
+    let details = [
+        "preview",
+        "block end",
+        "tool start",
+        "admitted",
+        "printed",
+        "tool end",
+    ];
+    let mut bench = bench_set(turns(), |settings| settings.report_call_details = true);
+    bench.prompt("go").await;
+    let lines = bench.settled().await;
+    let shown: Vec<String> = only(&lines, &details)
+        .iter()
+        .map(|line| line.split(' ').next().unwrap_or_default().to_owned())
+        .collect();
+    assert_eq!(
+        shown,
+        ["preview", "block", "tool", "admitted", "printed", "tool"]
+    );
+    let mut bench = bench_set(turns(), |_| ());
+    bench.prompt("go").await;
+    let lines = bench.settled().await;
+    assert!(
+        only(&lines, &["preview", "admitted", "printed"]).is_empty(),
+        "{lines:?}"
+    );
+}

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use pinion_agent::{Event, Listener};
+use pinion_agent::{CallDetail, Event, Listener};
 use pinion_message::{Message, StopReason};
 use tokio::sync::watch;
 
@@ -84,6 +84,13 @@ fn line(event: &Event) -> String {
             let failed = if *is_error { " failed" } else { "" };
             format!("tool end{failed} {text}")
         }
+        Event::CallDetail(detail) => match detail {
+            CallDetail::Preview { call_id, change } => {
+                format!("preview {call_id} {}", change.path.display())
+            }
+            CallDetail::Admitted(run) => format!("admitted {}", run.name),
+            CallDetail::Printed { text, .. } => format!("printed {text}"),
+        },
         Event::RetryStart { attempt, delay, .. } => {
             format!("retry {attempt} in {} s", delay.as_secs())
         }

@@ -1,17 +1,18 @@
 //! A tool that does what the arguments of its calls describe.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::{BoxFuture, join_all};
 use pinion_message::ToolSpec;
-use pinion_tools::{Execution, Tool, ToolContext, ToolError, ToolOutput};
+use pinion_tools::{Execution, TextChange, Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use crate::provider::Gates;
 
 /// Behaves as its arguments describe: `say` (the output), `gate` (waits there), `stubborn` (ignores cancellation),
-/// `fail` (the error), `panic`, `update` (progress), `terminate`, `nested` (arguments of calls of `act` that it makes at the
+/// `fail` (the error), `panic`, `update` (progress), `print` (output of a command), `change` (a file), `terminate`, `nested` (arguments of calls of `act` that it makes at the
 /// same time; it returns their texts).
 pub struct ScriptedTool {
     spec: ToolSpec,
@@ -54,6 +55,16 @@ impl Tool for ScriptedTool {
         self.execution
     }
 
+    fn preview<'a>(
+        &'a self,
+        arguments: &'a Value,
+        cwd: &'a Path,
+    ) -> BoxFuture<'a, Option<TextChange>> {
+        let file = arguments["change"].as_str();
+        let change = file.map(|file| TextChange::between(cwd.join(file), None, "x".into()));
+        Box::pin(std::future::ready(change))
+    }
+
     fn call<'a>(
         &'a self,
         arguments: Value,
@@ -69,6 +80,9 @@ impl Tool for ScriptedTool {
             for update in arguments["update"].as_array().into_iter().flatten() {
                 (context.updates)(ToolOutput::text(update.as_str().unwrap_or_default()));
                 tokio::task::yield_now().await;
+            }
+            if let (Some(follower), Some(text)) = (&context.follower, arguments["print"].as_str()) {
+                follower.printed(text);
             }
             if let Some(nested) = arguments["nested"].as_array() {
                 let calls = nested

@@ -35,6 +35,7 @@ pub(super) fn output_from(value: &Value) -> ToolOutput {
         terminate: value["terminate"] == true,
         structured_content: value.get("structuredContent").cloned(),
         is_error: value["isError"] == true,
+        change: None,
     }
 }
 

@@ -136,6 +136,9 @@ fn report_of(event: &Event, dialect: Dialect) -> Reported {
         (Event::ToolUpdate { .. }, Early) => Indirectly("the tool_execution_end"),
         (Event::ToolUpdate { .. }, _) => ByLine("tool_execution_update"),
         (Event::ToolEnd { .. }, _) => ByLine("tool_execution_end"),
+        (Event::CallDetail(_), _) => {
+            Indirectly("the tool_execution lines; this front does not request it")
+        }
         (Event::RetryStart { .. } | Event::RetryEnd { .. }, Early) => {
             Indirectly("the failed message_end and the continued run")
         }

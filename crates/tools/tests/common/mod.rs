@@ -63,6 +63,8 @@ impl Workspace {
             cancel: self.cancel.clone(),
             updates: Arc::new(move |update| updates.lock().unwrap().push(update)),
             nested: None,
+            follower: None,
+            records_change: false,
         }
     }
 

@@ -125,7 +125,8 @@ impl Transcript {
                 self.stop_cards();
                 self.stop_waiting();
             }
-            Event::TurnStart
+            Event::CallDetail(_)
+            | Event::TurnStart
             | Event::TurnEnd { .. }
             | Event::UsageUpdate(_)
             | Event::EntryAppended(_)

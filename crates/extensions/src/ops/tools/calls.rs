@@ -154,6 +154,8 @@ fn start(host: &Host, input: CallInput) -> std::result::Result<ToolCall, String>
             news.notify_one();
         }),
         nested: None,
+        follower: None,
+        records_change: false,
     };
     let (sender, outcome) = oneshot::channel();
     runtime(&**services)?.spawn(async move {
