@@ -66,8 +66,10 @@ impl<T> Clone for Queue<T> {
 #[derive(Debug)]
 struct SharedQueue<T> {
     state: Mutex<QueueState<T>>,
-    /// Wakes the consumer.
+    /// Wakes the consumer, if it is a thread.
     filled: Condvar,
+    /// Wakes the consumer, if it is a task.
+    filled_task: Notify,
     /// Wakes producers that wait for room, and callers of [`Queue::broken`].
     drained: Notify,
     coalesce: Coalesce,
@@ -81,10 +83,29 @@ struct QueueState<T> {
     closed: bool,
     /// The consumer has stopped; items are dropped.
     broken: bool,
-    /// The consumer is blocked and must be woken.
-    waiting: bool,
+    /// The consumer that must be woken.
+    waiting: Option<Consumer>,
     /// The weight below which a waiting producer wants to wake; zero if no producer waits.
     wake_below: usize,
+}
+
+/// A consumer that found the queue empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Consumer {
+    /// A thread, blocked in [`Queue::pop`].
+    Thread,
+    /// A task that awaits [`Queue::filled`].
+    Task,
+}
+
+/// The result of taking an item without waiting.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Taken<T> {
+    Item(T),
+    /// Nothing is waiting.
+    Empty,
+    /// Nothing is waiting and nothing more will come.
+    Closed,
 }
 
 impl<T: Outgoing> Queue<T> {
@@ -95,12 +116,13 @@ impl<T: Outgoing> Queue<T> {
             weight: 0,
             closed: false,
             broken: false,
-            waiting: false,
+            waiting: None,
             wake_below: 0,
         };
         let shared = SharedQueue {
             state: Mutex::new(state),
             filled: Condvar::new(),
+            filled_task: Notify::new(),
             drained: Notify::new(),
             coalesce,
         };
@@ -139,11 +161,13 @@ impl<T: Outgoing> Queue<T> {
         };
         state.weight += weight;
         state.items.push_back(item);
-        let sleeps = std::mem::take(&mut state.waiting);
+        let waiting = state.waiting.take();
         // The woken consumer needs the lock.
         drop(state);
-        if sleeps {
-            self.shared.filled.notify_one();
+        match waiting {
+            Some(Consumer::Thread) => self.shared.filled.notify_one(),
+            Some(Consumer::Task) => self.shared.filled_task.notify_one(),
+            None => {}
         }
     }
 
@@ -195,6 +219,7 @@ impl<T: Outgoing> Queue<T> {
     pub fn close(&self) {
         self.lock().closed = true;
         self.shared.filled.notify_one();
+        self.shared.filled_task.notify_one();
     }
 
     /// Takes the next item; blocks until there is one. `None` once the queue is closed and empty.
@@ -202,44 +227,78 @@ impl<T: Outgoing> Queue<T> {
     /// `idle` runs before blocking, so that the consumer can flush. If it returns false, the
     /// consumer stops.
     pub(crate) fn pop(&self, mut idle: impl FnMut() -> bool) -> Option<T> {
-        let mut state = self.lock();
         let mut flushed = false;
         loop {
-            if let Some(item) = state.items.pop_front() {
-                state.weight = state.weight.saturating_sub(item.weight());
-                if state.items.is_empty() {
-                    state.weight = 0;
+            match self.take() {
+                Taken::Item(item) => return Some(item),
+                Taken::Empty | Taken::Closed if !flushed => {
+                    if !idle() {
+                        return None;
+                    }
+                    flushed = true;
                 }
-                let wake = state.weight < state.wake_below;
-                if wake {
-                    state.wake_below = 0;
+                Taken::Closed => return None,
+                Taken::Empty => {
+                    let mut state = self.lock();
+                    if state.items.is_empty() && !state.closed {
+                        state.waiting = Some(Consumer::Thread);
+                        drop(
+                            self.shared
+                                .filled
+                                .wait(state)
+                                .unwrap_or_else(PoisonError::into_inner),
+                        );
+                    }
+                    flushed = false;
                 }
-                drop(state);
-                if wake {
-                    self.shared.drained.notify_waiters();
-                }
-                return Some(item);
             }
-            if !flushed {
-                drop(state);
-                if !idle() {
-                    return None;
-                }
-                flushed = true;
-                state = self.lock();
-                continue;
-            }
-            if state.closed {
-                return None;
-            }
-            state.waiting = true;
-            state = self
-                .shared
-                .filled
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
-            flushed = false;
         }
+    }
+
+    /// Takes the next item without waiting for one, and wakes producers that now have room.
+    pub(crate) fn take(&self) -> Taken<T> {
+        let mut state = self.lock();
+        let Some(item) = state.items.pop_front() else {
+            return if state.closed {
+                Taken::Closed
+            } else {
+                Taken::Empty
+            };
+        };
+        state.weight = state.weight.saturating_sub(item.weight());
+        if state.items.is_empty() {
+            state.weight = 0;
+        }
+        let wake = state.weight < state.wake_below;
+        if wake {
+            state.wake_below = 0;
+        }
+        drop(state);
+        if wake {
+            self.shared.drained.notify_waiters();
+        }
+        Taken::Item(item)
+    }
+
+    /// Waits until there is an item or the queue is closed.
+    pub(crate) async fn filled(&self) {
+        loop {
+            let filled = self.shared.filled_task.notified();
+            {
+                let mut state = self.lock();
+                if !state.items.is_empty() || state.closed {
+                    return;
+                }
+                state.waiting = Some(Consumer::Task);
+            }
+            // A wake-up before this line is stored, so it is not lost.
+            filled.await;
+        }
+    }
+
+    /// Returns the estimated bytes that wait.
+    pub(crate) fn weight(&self) -> usize {
+        self.lock().weight
     }
 
     /// Marks the consumer as stopped: waiting items and later ones are dropped.

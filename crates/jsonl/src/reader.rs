@@ -16,7 +16,9 @@ pub enum Input {
 }
 
 /// The number of lines that may wait for the program before reading stops.
-const MAX_WAITING_LINES: usize = 64;
+pub(crate) const MAX_WAITING_LINES: usize = 64;
+/// The bytes to ask for with one read.
+pub(crate) const READ_BYTES: usize = 64 * 1024;
 
 /// Starts reading `source`; lines of up to `limit` bytes arrive on the returned channel.
 ///
@@ -51,7 +53,7 @@ fn start(
     let (sender, receiver) = mpsc::channel(MAX_WAITING_LINES);
     let read = move || {
         let mut splitter = Splitter::new(limit);
-        let mut buffer = vec![0u8; 64 * 1024];
+        let mut buffer = vec![0u8; READ_BYTES];
         loop {
             let count = match source.read(&mut buffer) {
                 Ok(0) => break,

@@ -3,6 +3,9 @@
 
 use std::fs::File;
 use std::io::{self, IoSlice, Write};
+use std::os::fd::AsFd;
+
+use crate::nowait::StreamKind;
 
 /// Small records are collected up to this many bytes before they are written.
 const BATCH: usize = 64 * 1024;
@@ -18,8 +21,19 @@ pub struct Records {
     batch: Vec<u8>,
     /// Bytes that replace the `{` of every record; empty for none.
     opening: Vec<u8>,
+    /// Adding a record never writes, whatever its size.
+    held: bool,
     /// The first write error; all later records are dropped.
     failed: Option<io::Error>,
+}
+
+/// The result of writing without waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flushed {
+    /// Everything that was collected, or writing has failed.
+    All,
+    /// The descriptor takes no more for now.
+    Part,
 }
 
 impl Records {
@@ -29,6 +43,7 @@ impl Records {
             descriptor: Some(descriptor),
             batch: Vec::with_capacity(BATCH),
             opening: Vec::new(),
+            held: false,
             failed: None,
         }
     }
@@ -39,6 +54,7 @@ impl Records {
             descriptor: None,
             batch: Vec::new(),
             opening: Vec::new(),
+            held: false,
             failed: None,
         }
     }
@@ -82,12 +98,12 @@ impl Records {
 
     fn push_whole(&mut self, slices: &[&[u8]]) {
         let length: usize = slices.iter().map(|slice| slice.len()).sum();
-        if length >= DIRECT && self.descriptor.is_some() {
+        if length >= DIRECT && self.descriptor.is_some() && !self.held {
             self.flush();
             self.write_direct(slices);
             return;
         }
-        if self.would_write(length) {
+        if self.would_write(length) && !self.held {
             self.flush();
         }
         for slice in slices {
@@ -112,6 +128,39 @@ impl Records {
             self.batch.clear();
         }
         self.failed.is_none()
+    }
+
+    /// Collects the records that `add` pushes, without a write.
+    pub(crate) fn holding(&mut self, add: impl FnOnce(&mut Self)) {
+        self.held = true;
+        add(self);
+        self.held = false;
+    }
+
+    /// Returns the number of collected bytes.
+    pub(crate) fn collected(&self) -> usize {
+        self.batch.len()
+    }
+
+    /// Writes the collected bytes as far as the descriptor takes them at once.
+    pub(crate) fn flush_without_wait(&mut self, kind: StreamKind) -> Flushed {
+        let Some(descriptor) = &self.descriptor else {
+            return Flushed::All;
+        };
+        let mut written = 0;
+        while self.failed.is_none() && written < self.batch.len() {
+            match kind.write(descriptor.as_fd(), &self.batch[written..]) {
+                Ok(count) => written += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.batch.drain(..written);
+                    return Flushed::Part;
+                }
+                Err(error) => self.failed = Some(error),
+            }
+        }
+        self.batch.clear();
+        Flushed::All
     }
 
     /// Returns the error that stopped writing.

@@ -1,13 +1,19 @@
-//! The thread that owns the protocol's descriptor.
+//! The thread or the task that owns the protocol's descriptor.
 
+use std::fmt;
 use std::fs::File;
 use std::io;
-use std::thread::{self, JoinHandle};
+use std::os::fd::AsFd;
+use std::pin::Pin;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::nowait::StreamKind;
+use crate::output::{Handover, Output, spawn_writer};
+use crate::runtime_writer::write_on_runtime;
 use crate::{Outgoing, Queue, Records};
 
-/// Prints items as records. It runs on the writer's thread at the moment of writing, so that items
+/// Prints items as records. It runs in the writer at the moment of writing, so that items
 /// in the queue stay small whatever their printed size.
 pub trait Project: Send + 'static {
     /// The type of the items.
@@ -22,7 +28,7 @@ pub trait Project: Send + 'static {
     fn before_flush(&mut self, _records: &mut Records) {}
 }
 
-/// The result of the writer's thread.
+/// The result of a writer.
 #[derive(Debug)]
 pub enum WriterEnd {
     /// The queue was closed and everything has been written.
@@ -31,86 +37,90 @@ pub enum WriterEnd {
     Broken(io::Error),
 }
 
-/// The running writer thread.
-#[derive(Debug)]
+/// A running writer: a thread, or a task of the runtime.
 pub struct Writer {
-    thread: Option<JoinHandle<WriterEnd>>,
+    ending: Arc<dyn Ending>,
+}
+
+/// The wait for the end of a writer, whatever the type of its items.
+trait Ending: Send + Sync {
+    fn end_by(self: Arc<Self>, deadline: Option<Instant>) -> Option<WriterEnd>;
+
+    fn end(&self) -> Pin<Box<dyn Future<Output = WriterEnd> + Send + '_>>;
+}
+
+impl<P: Project> Ending for Handover<P> {
+    fn end_by(self: Arc<Self>, deadline: Option<Instant>) -> Option<WriterEnd> {
+        Self::end_by(&self, deadline)
+    }
+
+    fn end(&self) -> Pin<Box<dyn Future<Output = WriterEnd> + Send + '_>> {
+        Box::pin(self.end())
+    }
 }
 
 impl Writer {
-    /// Starts writing the items of `queue` to `descriptor`.
+    /// Starts a thread that writes the items of `queue` to `descriptor`.
     pub fn spawn<P: Project>(
         descriptor: File,
-        mut project: P,
+        project: P,
         queue: Queue<P::Item>,
     ) -> io::Result<Self> {
-        let write = move || {
-            let mut records = Records::new(descriptor);
-            while let Some(item) = queue.pop(|| {
-                project.before_flush(&mut records);
-                records.flush()
-            }) {
-                project.project(item, &mut records);
-                if records.failure().is_some() {
-                    break;
-                }
-            }
-            project.before_flush(&mut records);
-            records.flush();
-            match records.failure() {
-                Some(error) => {
-                    queue.mark_broken();
-                    WriterEnd::Broken(io::Error::new(error.kind(), error.to_string()))
-                }
-                None => WriterEnd::Complete,
-            }
+        let handover = Handover::new(Output::new(descriptor, project, queue));
+        if let Some(output) = handover.take() {
+            spawn_writer(move || output.run_to_end())?;
+        }
+        Ok(Self { ending: handover })
+    }
+
+    /// Starts a task that writes the items of `queue` to `descriptor` on the runtime's own thread while there is little
+    /// to print and the reader is fast enough, and on a thread otherwise. An item that is pushed on the runtime then
+    /// reaches the reader without waking another thread. Must be called inside the runtime.
+    ///
+    /// The printer must neither block nor store anything in [`Project::before_flush`]. A descriptor that is neither a
+    /// pipe nor a socket has a thread, as with [`Writer::spawn`].
+    pub fn spawn_on_runtime<P: Project>(
+        descriptor: File,
+        project: P,
+        queue: Queue<P::Item>,
+    ) -> io::Result<Self> {
+        let Some(kind) = StreamKind::of(descriptor.as_fd()) else {
+            return Self::spawn(descriptor, project, queue);
         };
-        let thread = thread::Builder::new()
-            .name("writer".into())
-            .stack_size(256 * 1024)
-            .spawn(write)?;
-        Ok(Self {
-            thread: Some(thread),
-        })
+        let handover = Handover::new(Output::new(descriptor, project, queue.clone()));
+        tokio::spawn(write_on_runtime(Arc::clone(&handover), queue, kind));
+        Ok(Self { ending: handover })
     }
 
     /// Waits like [`Writer::join`], but at most `timeout`; `None` if the writer has not finished by
     /// then.
     pub fn join_within(self, timeout: Duration) -> Option<WriterEnd> {
-        let deadline = Instant::now() + timeout;
-        while self
-            .thread
-            .as_ref()
-            .is_some_and(|thread| !thread.is_finished())
-        {
-            if Instant::now() >= deadline {
-                return None;
-            }
-            thread::sleep(Duration::from_millis(2));
-        }
-        Some(self.join())
+        self.ending.end_by(Some(Instant::now() + timeout))
     }
 
     /// Waits like [`Writer::join`], or until `interrupted` completes, whose output is the error. Must be awaited inside
-    /// the runtime.
+    /// the runtime in which the writer was started.
     pub async fn join_unless<T>(
         self,
         interrupted: impl Future<Output = T>,
     ) -> Result<WriterEnd, T> {
         tokio::select! {
-            end = tokio::task::spawn_blocking(move || self.join()) => {
-                Ok(end.unwrap_or_else(|error| WriterEnd::Broken(error.into())))
-            }
+            end = self.ending.end() => Ok(end),
             interruption = interrupted => Err(interruption),
         }
     }
 
     /// Waits until everything is written or writing has failed. Close the queue first.
-    pub fn join(mut self) -> WriterEnd {
-        match self.thread.take().map(JoinHandle::join) {
-            Some(Ok(end)) => end,
-            _ => WriterEnd::Broken(io::Error::other("the writer stopped unexpectedly")),
-        }
+    pub fn join(self) -> WriterEnd {
+        self.ending.end_by(None).unwrap_or_else(|| {
+            WriterEnd::Broken(io::Error::other("the writer stopped unexpectedly"))
+        })
+    }
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Writer")
     }
 }
 
@@ -120,6 +130,7 @@ mod tests {
     use crate::Coalesce;
     use std::io::Read;
     use std::os::fd::OwnedFd;
+    use std::thread;
 
     struct Text(String);
 

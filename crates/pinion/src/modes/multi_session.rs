@@ -10,7 +10,7 @@ use futures_util::future::LocalBoxFuture;
 use pinion_agent::Listener;
 use pinion_config::Dirs;
 use pinion_extensions::{InputSource, Mode};
-use pinion_jsonl::{DEFAULT_LINE_LIMIT, Queue, Writer, read_lines, stdio};
+use pinion_jsonl::{DEFAULT_LINE_LIMIT, Queue, Writer, read_stdin_lines, stdio};
 use pinion_pi::{
     Addressed, BuildingHost, BuiltSession, Dialect, MultiSessionProjection, MultiSessionRpc, OnEof,
     OpenSession, PreparedSession, RecordOutbox, RpcEnd, SETTLE_TIMEOUT, ServingEnd, SessionBuilder,
@@ -53,8 +53,11 @@ pub(crate) fn multi_session(program: Program, mut flags: Box<Flags>) -> Result<E
     };
     let host = BuildingHost::new(builder, dialect, queue.clone());
     let watched = stdout.try_clone()?;
-    let writer = Writer::spawn(stdout, MultiSessionProjection, queue.clone())?;
-    let mut input = read_lines(std::io::stdin(), DEFAULT_LINE_LIMIT);
+    let (writer, mut input) = runtime.block_on(async {
+        let writer = Writer::spawn_on_runtime(stdout, MultiSessionProjection, queue.clone());
+        (writer, read_stdin_lines(DEFAULT_LINE_LIMIT))
+    });
+    let writer = writer?;
     let mut signals = ShutdownSignals::listen(&runtime)?;
     let end = runtime.block_on(async {
         let open = host.open_ids();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pinion_agent::Listener;
 use pinion_extensions::{InputSource, Mode};
-use pinion_jsonl::{DEFAULT_LINE_LIMIT, Queue, Writer, read_lines, stdio};
+use pinion_jsonl::{DEFAULT_LINE_LIMIT, Queue, Writer, read_stdin_lines, stdio};
 use pinion_pi::{Dialect, Out, PiListener, Projection, Serving, ServingEnd};
 
 use super::{build_engine, coalesce, conclude, refuse_files};
@@ -47,7 +47,7 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
         },
     };
     let shared = Shared::new(&basis.dirs);
-    let input = read_lines(std::io::stdin(), DEFAULT_LINE_LIMIT);
+    let input = runtime.block_on(async { read_stdin_lines(DEFAULT_LINE_LIMIT) });
     let engine = build_engine(
         &runtime,
         program,
@@ -62,7 +62,8 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
     let watched = stdout.try_clone()?;
     let Engine { config, companions } = engine;
     let projection = Projection::new(dialect, companions.additions());
-    let writer = Writer::spawn(stdout, projection, queue.clone())?;
+    let writer =
+        runtime.block_on(async { Writer::spawn_on_runtime(stdout, projection, queue.clone()) })?;
     let mut signals = ShutdownSignals::listen(&runtime)?;
     let end = runtime.block_on(async {
         let interrupted = async {
