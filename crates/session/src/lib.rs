@@ -14,7 +14,7 @@
 //! | a disk or mount that does not answer | every entry before it; later ones wait in memory and are written when it answers |
 //! | a torn or damaged file | every line that can be read; nothing is deleted, everything is reported |
 //!
-//! The file is created with the first message of a user, a command or an extension, or with the session's name: the
+//! The file is created with the first new message, command or entry of an extension, or with the session's name: the
 //! header and all entries so far, in one write. A session without any of these leaves no file. pi creates the file with
 //! the first answer; pinion does it earlier because an entry must be on disk before its event is sent.
 //!

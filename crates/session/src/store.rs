@@ -205,9 +205,15 @@ impl Store {
         {
             return Err(SessionError::EntryNotFound(target_id.clone()));
         }
+        let is_message = matches!(entry, NewEntry::Message(_));
         let id = self.tree.free_id();
         let entry = entry.into_entry(id.clone(), self.leaf.clone(), now_millis())?;
-        Arc::make_mut(&mut self.tree).push(entry);
+        let tree = Arc::make_mut(&mut self.tree);
+        tree.push(entry);
+        if is_message {
+            // Its event follows, so it must be on disk, even if it is the system prompt.
+            tree.mark_used();
+        }
         self.leaf = Some(id.clone());
         Ok(id)
     }

@@ -166,8 +166,13 @@ impl Tree {
         self.name.as_deref()
     }
 
-    /// Reports whether an entry exists that neither selects a model or a thinking level nor is the system prompt. Only
-    /// then the session gets a file.
+    /// Requires a file for the session; see [`Tree::is_used`].
+    pub(crate) fn mark_used(&mut self) {
+        self.used += 1;
+    }
+
+    /// Reports whether an entry exists that neither selects a model or a thinking level nor is a system prompt copied
+    /// from another session. Only then the session gets a file.
     pub(crate) fn is_used(&self) -> bool {
         self.used > 0
     }

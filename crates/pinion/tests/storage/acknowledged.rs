@@ -8,7 +8,7 @@ use std::time::Duration;
 use pinion_testkit::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{Client, HANG, Random, script};
+use crate::support::{Client, HANG, Random, offline_sandbox, script};
 
 /// Returns the messages that were reported as complete, by their JSON.
 fn told(lines: &[Value]) -> Vec<Value> {
@@ -188,6 +188,34 @@ fn d4_what_was_told_survives_a_kill_at_any_moment() {
                 scope.spawn(move || killed_at_random(round * 100 + seed));
             }
         });
+    }
+}
+
+#[test]
+fn d4_a_system_message_that_was_told_survives_a_kill() {
+    // The question follows at once, so one round could miss the moment between the two.
+    for _ in 0..8 {
+        let sandbox = offline_sandbox(&json!({}));
+        let mut client = Client::start(
+            sandbox,
+            &[
+                "--mode",
+                "rpc",
+                "--model",
+                "offline/demo",
+                "--rpc-dialect",
+                "modern",
+            ],
+        );
+        let from = client.prompt(&script(&json!({"text": "one"})));
+        let line = client.wait_for(
+            from,
+            &json!({"type": "message_end", "message": {"role": "system"}}),
+        );
+        client.process.signal(Signal::SIGKILL);
+        assert!(client.process.wait(HANG).is_some());
+        let told = &client.line(line)["message"];
+        assert!(saved(&client).contains(told), "told, but not saved: {told}");
     }
 }
 

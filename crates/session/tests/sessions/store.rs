@@ -59,6 +59,17 @@ fn nothing_is_written_before_the_first_message_and_then_everything_at_once() {
 }
 
 #[test]
+fn a_system_message_is_stored_before_the_question_comes() {
+    let home = tempfile::tempdir().unwrap();
+    let mut store = new_session(home.path());
+    let path = store.file().unwrap().to_owned();
+    let system =
+        json!({"role": "system", "content": "", "sections": {"preamble": "p"}, "timestamp": 1});
+    store.append(message(system.clone())).unwrap();
+    assert_eq!(lines(&path)[1]["message"], system);
+}
+
+#[test]
 fn a_session_in_memory_has_no_file_and_works() {
     let mut store = Store::create(NewSession::default()).unwrap();
     let first = store.append(user("one")).unwrap();
