@@ -4,9 +4,7 @@
 //! uses: a sign-in with one of them is valid for the other. A connection never starts a sign-in; it renews an expired
 //! token, or fails with the command that signs in.
 
-mod callback;
 mod discovery;
-mod http;
 mod sign_in;
 mod token;
 

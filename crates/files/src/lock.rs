@@ -4,11 +4,14 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// The delay between two attempts of a waiting process.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// Time after which a process that took over a stale lock checks that it alone did.
+const TAKEOVER_DELAY: Duration = Duration::from_millis(20);
 
 /// Locks the file at `path` for this process alone and creates it, with mode 0600, if it does not exist.
 ///
@@ -50,34 +53,93 @@ pub fn is_at(file: &File, path: &Path) -> io::Result<bool> {
 }
 
 /// The directory `FILE.lock`, which pi creates while it changes FILE. Dropping it removes the directory.
+///
+/// Its time of modification is the holder's sign of life: a holder that works for longer than a moment calls
+/// [`LockDirectory::touch`], and checks [`LockDirectory::is_held`] before it writes.
 #[derive(Debug)]
-pub struct LockDirectory(PathBuf);
+pub struct LockDirectory {
+    path: PathBuf,
+    /// Device and inode of the directory, and the time that this holder gave it last.
+    mark: Mutex<Mark>,
+}
+
+/// Identifies the directory of one holder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Mark {
+    inode: (u64, u64),
+    modified: (i64, i64),
+}
+
+impl Mark {
+    fn of(path: &Path) -> io::Result<Self> {
+        let metadata = fs::symlink_metadata(path)?;
+        Ok(Self {
+            inode: (metadata.dev(), metadata.ino()),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+        })
+    }
+}
 
 impl LockDirectory {
     /// Creates the directory for `file`. A directory older than `stale` was left by a process that died and is removed.
     ///
     /// Fails with `TimedOut` if another process holds the lock for longer than `wait`.
     pub fn take(file: &Path, wait: Duration, stale: Duration) -> io::Result<Self> {
-        let directory = crate::beside(file, ".lock");
-        retry(wait, || match fs::create_dir(&directory) {
-            Ok(()) => Ok(Some(())),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                if is_older(&directory, stale) {
-                    // Removing it gains nothing: every waiting process tries to create it again.
-                    let _ = fs::remove_dir(&directory);
+        retry(wait, || Self::try_take(file, stale))
+    }
+
+    /// Creates the directory for `file`; `None` if another process holds the lock. Does not wait.
+    pub fn try_take(file: &Path, stale: Duration) -> io::Result<Option<Self>> {
+        let path = crate::beside(file, ".lock");
+        // A stale directory is removed once; the process that creates the next one holds the lock.
+        for attempt in 0..2 {
+            match fs::create_dir(&path) {
+                Ok(()) => {
+                    let mark = Mutex::new(Mark::of(&path)?);
+                    let lock = Self { path, mark };
+                    if attempt > 0 {
+                        // A process that saw the same stale directory may remove this one in its place.
+                        thread::sleep(TAKEOVER_DELAY);
+                    }
+                    return Ok(Some(lock).filter(Self::is_held));
                 }
-                Ok(None)
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                    if !is_older(&path, stale) {
+                        return Ok(None);
+                    }
+                    // Another process may have removed it.
+                    let _ = fs::remove_dir(&path);
+                }
+                Err(error) => return Err(error),
             }
-            Err(error) => Err(error),
-        })?;
-        Ok(Self(directory))
+        }
+        Ok(None)
+    }
+
+    /// Shows other processes that this holder is alive. Returns `false` if another process took the lock over.
+    pub fn touch(&self) -> io::Result<bool> {
+        let mut mark = self.mark.lock().unwrap_or_else(PoisonError::into_inner);
+        if Mark::of(&self.path).ok() != Some(*mark) {
+            return Ok(false);
+        }
+        File::open(&self.path)?.set_modified(SystemTime::now())?;
+        *mark = Mark::of(&self.path)?;
+        Ok(true)
+    }
+
+    /// Reports whether this holder still has the lock. A process that found the lock stale has taken it over.
+    pub fn is_held(&self) -> bool {
+        let mark = self.mark.lock().unwrap_or_else(PoisonError::into_inner);
+        Mark::of(&self.path).ok() == Some(*mark)
     }
 }
 
 impl Drop for LockDirectory {
     fn drop(&mut self) {
-        // A process that considered this lock stale may have removed it.
-        let _ = fs::remove_dir(&self.0);
+        // The directory of a process that took the lock over stays.
+        if self.is_held() {
+            let _ = fs::remove_dir(&self.path);
+        }
     }
 }
 
@@ -107,8 +169,6 @@ fn retry<T>(wait: Duration, mut attempt: impl FnMut() -> io::Result<Option<T>>) 
 
 #[cfg(test)]
 mod tests {
-    use std::time::SystemTime;
-
     use super::*;
 
     #[test]
@@ -147,6 +207,26 @@ mod tests {
         let held = LockDirectory::take(&file, Duration::from_secs(5), stale).unwrap();
         assert!(directory.exists());
         drop(held);
+        assert!(!directory.exists());
+    }
+
+    #[test]
+    fn a_holder_notices_that_its_lock_was_taken_over_and_leaves_it_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a.json");
+        let directory = dir.path().join("a.json.lock");
+        let stale = Duration::from_secs(30);
+        let first = LockDirectory::try_take(&file, stale).unwrap().unwrap();
+        assert!(LockDirectory::try_take(&file, stale).unwrap().is_none());
+        assert!(first.is_held() && first.touch().unwrap() && first.is_held());
+
+        let old = SystemTime::now() - Duration::from_secs(60);
+        File::open(&directory).unwrap().set_modified(old).unwrap();
+        let second = LockDirectory::try_take(&file, stale).unwrap().unwrap();
+        assert!(second.is_held() && !first.is_held() && !first.touch().unwrap());
+        drop(first);
+        assert!(directory.exists(), "the lock belongs to the second holder");
+        drop(second);
         assert!(!directory.exists());
     }
 }

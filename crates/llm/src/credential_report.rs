@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pinion_message::{Secret, now_millis};
+use pinion_message::Secret;
 use pinion_text::nearest;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
@@ -42,6 +42,14 @@ impl CredentialReport {
         }
     }
 
+    /// Adds the result of a renewal, if there was one.
+    pub fn check(&mut self, renewed: Option<Result<(), CredentialError>>) {
+        if let Some(Err(_)) = renewed {
+            self.state = CredentialState::Invalid;
+            self.reason = Some("invalid_state");
+        }
+    }
+
     fn word(&self) -> &'static str {
         match self.state {
             CredentialState::Ready => "ready",
@@ -78,8 +86,11 @@ impl Registry {
     /// Reports whether a provider has a usable credential. Runs no command of a key.
     pub fn credential_report(&self, provider: &str) -> CredentialReport {
         let has_login = self.stored_login(provider).is_some();
+        let is_torn = self.has_unreadable_credentials();
         let reason = if self.check_provider(provider).is_err() {
             Some("provider_not_found")
+        } else if is_torn {
+            Some("invalid_state")
         } else if self.has_credentials(provider) {
             None
         } else if has_login {
@@ -90,6 +101,7 @@ impl Registry {
         CredentialReport {
             state: match reason {
                 None => CredentialState::Ready,
+                Some("invalid_state") => CredentialState::Invalid,
                 Some(_) => CredentialState::NotReady,
             },
             provider: provider.to_owned(),
@@ -122,20 +134,22 @@ impl Registry {
         Ok(())
     }
 
-    /// Returns the token of a login that stays valid for `validity`. The error is a sentence.
-    pub fn bearer_token(&self, provider: &str, validity: Duration) -> Result<Secret, String> {
+    /// Returns the token of a login that stays valid for `validity`, renewed if necessary. The error is a sentence.
+    pub async fn bearer_token(&self, provider: &str, validity: Duration) -> Result<Secret, String> {
         self.check_provider(provider)?;
-        let Some((token, expires)) = self.stored_login(provider) else {
+        let Some(login) = self.stored_login(provider) else {
             return Err(format!(
                 "there is no login for {provider}; `pinion auth print-api-key` prints a key."
             ));
         };
         let validity = i64::try_from(validity.as_millis()).unwrap_or(i64::MAX);
-        if expires < now_millis().saturating_add(validity) {
+        let login = self.fresh_login(provider, login, validity).await;
+        let login = login.map_err(|error| error.to_string())?;
+        if login.ends_within(validity) {
             return Err(format!(
-                "the login for {provider} expires too soon. pinion renews no login of pi: run pi, then try again."
+                "OAuth refresh returned a token that expires too soon for {provider}; ask for less with --min-expiry."
             ));
         }
-        Ok(token)
+        Ok(Secret::from(login.access()))
     }
 }

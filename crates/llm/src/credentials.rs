@@ -7,22 +7,29 @@
 mod auth_file;
 mod command;
 mod environment;
+mod hints;
+mod identity;
+mod renewal;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use pinion_message::{Millis, Secret, now_millis};
+use pinion_logins::{Login, LoginProvider, RENEWAL_MARGIN, built_in};
+use pinion_message::{Millis, Model, Secret};
 use secrecy::ExposeSecret;
+use serde_json::Value;
 
 use crate::Notice;
-use crate::catalog;
-use crate::wire::SUPPORTED_APIS;
+use crate::identity::CloudIdentity;
 pub(crate) use auth_file::Entries;
 use auth_file::{AuthFile, Stored};
 use command::CommandCache;
 pub use environment::{Environment, key_variables};
+use identity::Identities;
+pub use renewal::finish_renewals;
+use renewal::{RenewalError, fresh_login};
 
 /// A provider has no usable key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -43,6 +50,29 @@ pub enum CredentialError {
         /// Advice that names the variables to set.
         hint: String,
     },
+    /// The login is about to expire and could not be renewed.
+    #[error("OAuth refresh failed for {provider}: {cause}\n\n{hint}")]
+    Renewal {
+        provider: String,
+        /// The cause, without secrets.
+        cause: String,
+        /// Advice that names the way to sign in again.
+        hint: String,
+    },
+    /// The login could not be turned into a key.
+    #[error("OAuth auth derivation failed for {provider}: {cause}")]
+    Access {
+        provider: String,
+        /// The cause, without secrets.
+        cause: String,
+    },
+    /// The identity of a cloud is missing or was refused.
+    #[error("{reason}")]
+    Identity {
+        provider: String,
+        /// A sentence that ends with what to do.
+        reason: String,
+    },
     /// The command that should print the key, or a header, failed.
     #[error(
         "The command for the {what} of {provider} gave no value: {reason}. Run it by hand to see why."
@@ -62,19 +92,53 @@ impl CredentialError {
         match self {
             Self::Missing { .. } => "no_api_key",
             Self::Expired { .. } => "login_expired",
+            Self::Renewal { .. } => "login_not_renewed",
+            Self::Access { .. } => "login_not_usable",
+            Self::Identity { .. } => "no_cloud_identity",
             Self::Command { .. } => "key_command_failed",
         }
     }
 }
 
+/// The data that a request needs.
+#[derive(Debug, Default)]
+pub(crate) struct Granted {
+    pub(crate) key: Option<Secret>,
+    pub(crate) headers: BTreeMap<String, Secret>,
+    pub(crate) base_url: Option<String>,
+    pub(crate) identity: Option<CloudIdentity>,
+    /// Everything that must be masked besides the key and the headers.
+    pub(crate) secrets: Vec<Secret>,
+}
+
+impl Granted {
+    fn key(key: Secret) -> Self {
+        Self {
+            key: Some(key),
+            ..Self::default()
+        }
+    }
+}
+
 /// Every source of keys except `models.json`.
-#[derive(Debug)]
 pub(crate) struct Credentials {
     directory: PathBuf,
     environment: Environment,
-    auth: AuthFile,
+    auth: Arc<AuthFile>,
     runtime: RwLock<HashMap<String, Secret>>,
-    commands: CommandCache,
+    commands: Arc<CommandCache>,
+    /// The ways to sign in that extensions registered, by provider.
+    logins: RwLock<HashMap<String, Arc<dyn LoginProvider>>>,
+    identities: Identities,
+}
+
+/// Shows the directory only.
+impl std::fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Credentials")
+            .field("directory", &self.directory)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Credentials {
@@ -83,9 +147,11 @@ impl Credentials {
         let credentials = Self {
             directory: directory.to_owned(),
             environment,
-            auth,
+            auth: Arc::new(auth),
             runtime: RwLock::default(),
-            commands: CommandCache::default(),
+            commands: Arc::default(),
+            logins: RwLock::default(),
+            identities: Identities::default(),
         };
         (credentials, notices)
     }
@@ -99,6 +165,31 @@ impl Credentials {
         self.auth.store_key(provider, key)
     }
 
+    /// Stores a whole entry.
+    pub(crate) fn store(&self, provider: &str, entry: Value) -> io::Result<()> {
+        self.auth.store(provider, entry)
+    }
+
+    /// Removes an entry. Returns `false` if there is none.
+    pub(crate) fn remove(&self, provider: &str) -> io::Result<bool> {
+        self.auth.remove(provider)
+    }
+
+    /// Sets the way to sign in to a provider; `None` restores pinion's own.
+    pub(crate) fn set_login_provider(&self, provider: &str, login: Option<Arc<dyn LoginProvider>>) {
+        let mut logins = self.logins.write().unwrap_or_else(PoisonError::into_inner);
+        match login {
+            Some(login) => logins.insert(provider.to_owned(), login),
+            None => logins.remove(provider),
+        };
+    }
+
+    /// The way to sign in to a provider: that of an extension, else pinion's own.
+    pub(crate) fn login_provider(&self, provider: &str) -> Option<Arc<dyn LoginProvider>> {
+        let logins = self.logins.read().unwrap_or_else(PoisonError::into_inner);
+        logins.get(provider).cloned().or_else(|| built_in(provider))
+    }
+
     fn runtime_key(&self, provider: &str) -> Option<Secret> {
         self.runtime
             .read()
@@ -107,12 +198,17 @@ impl Credentials {
             .cloned()
     }
 
-    /// The token of a stored login and the time at which it expires.
-    pub(crate) fn login(&self, provider: &str) -> Option<(Secret, Millis)> {
+    /// The stored login of a provider.
+    pub(crate) fn login(&self, provider: &str) -> Option<Login> {
         match self.auth.entries().get(provider) {
-            Some(Stored::Login { access, expires }) => Some((access.clone(), *expires)),
+            Some(Stored::Login(login)) => Some(login.clone()),
             _ => None,
         }
+    }
+
+    /// Reports whether the file cannot be parsed to its end.
+    pub(crate) fn is_torn(&self) -> bool {
+        self.auth.is_torn()
     }
 
     /// The current entries of `auth.json`, to check several providers with one read.
@@ -129,12 +225,18 @@ impl Credentials {
     ) -> bool {
         self.runtime_key(provider).is_some()
             || match stored.get(provider) {
+                // This provider takes logins only.
+                Some(Stored::ApiKey { .. }) if provider == "openai-codex" => false,
                 Some(Stored::ApiKey { key: Some(_), .. }) => true,
+                // An entry without anything selects the chain of AWS.
+                Some(Stored::ApiKey { .. }) if provider == "amazon-bedrock" => true,
                 Some(Stored::ApiKey { key: None, .. }) => {
                     let environment = self.environment_in(stored, provider);
                     environment.has_credentials(provider)
                 }
-                Some(Stored::Login { expires, .. }) => *expires > now_millis(),
+                Some(Stored::Login(login)) => {
+                    !login.is_expired() || self.login_provider(provider).is_some()
+                }
                 Some(Stored::Unusable) => false,
                 None => configured.is_some() || self.environment.has_credentials(provider),
             }
@@ -149,7 +251,7 @@ impl Credentials {
     fn environment_in(&self, stored: &Entries, provider: &str) -> Environment {
         match stored.get(provider) {
             Some(Stored::ApiKey { env, .. }) => self.environment.with(env),
-            Some(Stored::Login { .. } | Stored::Unusable) | None => self.environment.clone(),
+            Some(Stored::Login(_) | Stored::Unusable) | None => self.environment.clone(),
         }
     }
 
@@ -170,7 +272,7 @@ impl Credentials {
         };
         let provider = provider.to_owned();
         Some(match entry {
-            Some(Stored::Login { .. }) => CredentialError::Expired { provider, hint },
+            Some(Stored::Login(_)) => CredentialError::Expired { provider, hint },
             _ => CredentialError::Missing { provider, hint },
         })
     }
@@ -183,30 +285,121 @@ impl Credentials {
         provider: &str,
         configured: Option<&Secret>,
     ) -> Result<Option<Secret>, CredentialError> {
+        let granted = self.of_entry(provider, None, configured).await?;
+        Ok(granted.key)
+    }
+
+    /// Everything that a request to `model` needs. Renews a login that is about to expire.
+    pub(crate) async fn access(
+        &self,
+        model: &Model,
+        configured: Option<&Secret>,
+    ) -> Result<Granted, CredentialError> {
+        let provider = model.provider.as_str();
+        let mut granted = self.of_entry(provider, Some(model), configured).await?;
+        self.add_identity(model, &mut granted).await?;
+        Ok(granted)
+    }
+
+    /// The key of a provider and what belongs to it, without the identities of clouds.
+    async fn of_entry(
+        &self,
+        provider: &str,
+        model: Option<&Model>,
+        configured: Option<&Secret>,
+    ) -> Result<Granted, CredentialError> {
         if let Some(key) = self.runtime_key(provider) {
-            return Ok(Some(key));
+            return Ok(Granted::key(key));
         }
         let entries = self.auth.entries();
         let found = match entries.get(provider) {
+            Some(Stored::ApiKey { .. }) if provider == "openai-codex" => None,
             Some(Stored::ApiKey { key: Some(key), .. }) => {
-                return self.value(provider, "API key", key).await.map(Some);
+                return self.value(provider, "API key", key).await.map(Granted::key);
             }
             Some(Stored::ApiKey { key: None, .. }) => {
                 self.environment_in(&entries, provider).key(provider)
             }
-            Some(Stored::Login { access, expires }) if *expires > now_millis() => {
-                return Ok(Some(access.clone()));
-            }
-            Some(Stored::Login { .. } | Stored::Unusable) => None,
+            Some(Stored::Login(login)) => return self.of_login(provider, login, model).await,
+            Some(Stored::Unusable) => None,
             None => match (self.environment.key(provider), configured) {
-                (None, Some(key)) => return self.value(provider, "API key", key).await.map(Some),
+                (None, Some(key)) => {
+                    return self.value(provider, "API key", key).await.map(Granted::key);
+                }
                 (key, _) => key,
             },
         };
         match found {
-            Some(key) => Ok(Some(Secret::from(key))),
-            None => self.missing(provider, configured).map_or(Ok(None), Err),
+            Some(key) => Ok(Granted::key(Secret::from(key))),
+            None => match self.missing(provider, configured) {
+                Some(error) => Err(error),
+                None => Ok(Granted::default()),
+            },
         }
+    }
+
+    /// The key of a stored login, which is renewed if it is due.
+    async fn of_login(
+        &self,
+        provider: &str,
+        login: &Login,
+        model: Option<&Model>,
+    ) -> Result<Granted, CredentialError> {
+        let Some(way) = self.login_provider(provider) else {
+            let expired = || {
+                self.missing(provider, None)
+                    .unwrap_or(CredentialError::Expired {
+                        provider: provider.to_owned(),
+                        hint: self.hint(provider),
+                    })
+            };
+            // pinion does not renew it, and uses it while it is valid.
+            return if login.is_expired() {
+                Err(expired())
+            } else {
+                Ok(Granted::key(Secret::from(login.access())))
+            };
+        };
+        let login = if login.is_due() {
+            self.renewed(provider, Arc::clone(&way), RENEWAL_MARGIN)
+                .await?
+        } else {
+            login.clone()
+        };
+        let access = way.access(&login, model).await;
+        let access = access.map_err(|error| CredentialError::Access {
+            provider: provider.to_owned(),
+            cause: login.masked(&error.to_string()),
+        })?;
+        Ok(Granted {
+            key: access.api_key,
+            headers: access.headers,
+            base_url: access.base_url,
+            identity: None,
+            secrets: login.secrets(),
+        })
+    }
+
+    /// Returns the login of a provider, renewed if it ends within `margin` milliseconds.
+    pub(crate) async fn renewed(
+        &self,
+        provider: &str,
+        way: Arc<dyn LoginProvider>,
+        margin: Millis,
+    ) -> Result<Login, CredentialError> {
+        let can_sign_in = way.can_sign_in();
+        let fresh = fresh_login(&self.auth, provider, way, margin).await;
+        fresh.map_err(|error| match error {
+            RenewalError::LoggedOut => CredentialError::Missing {
+                provider: provider.to_owned(),
+                hint: self.hint(provider),
+            },
+            RenewalError::Failed(cause) => CredentialError::Renewal {
+                provider: provider.to_owned(),
+                cause,
+                hint: hints::sign_in_again(provider, can_sign_in),
+            },
+        })
     }
 
     /// Every key of `provider` that is known without running a command.
@@ -220,10 +413,13 @@ impl Credentials {
         let mut known: Vec<Secret> = self.runtime_key(provider).into_iter().collect();
         known.extend(self.environment.key(provider).map(Secret::from));
         known.extend(environment.key(provider).map(Secret::from));
+        if provider == "anthropic" {
+            known.extend(environment.get("ANTHROPIC_AUTH_TOKEN").map(Secret::from));
+        }
         let mut texts: Vec<Secret> = configured.into_iter().cloned().collect();
         match stored.get(provider) {
             Some(Stored::ApiKey { key, .. }) => texts.extend(key.clone()),
-            Some(Stored::Login { access, .. }) => known.push(access.clone()),
+            Some(Stored::Login(login)) => known.extend(login.secrets()),
             Some(Stored::Unusable) | None => {}
         }
         for text in texts {
@@ -272,72 +468,6 @@ impl Credentials {
         Ok(Secret::from(
             self.expanded(&environment, text.expose_secret()),
         ))
-    }
-
-    /// Advice about an entry of `auth.json` that cannot be used.
-    fn hint_for_entry(&self, provider: &str, entry: &Stored) -> String {
-        let auth = self.directory.join("auth.json");
-        let auth = auth.display();
-        let instead = match key_variables(provider) {
-            [] => String::new(),
-            variables => format!(" to use {}", variables.join(" or ")),
-        };
-        let remove = format!("remove the entry \"{provider}\" from {auth}{instead}");
-        match entry {
-            Stored::Login { .. } => {
-                format!("The login in {auth} has expired. Log in again with pi, or {remove}.")
-            }
-            Stored::ApiKey { .. } => format!(
-                "The entry \"{provider}\" in {auth} has neither \"key\" nor an \"env\" with a key. Add one, or {remove}."
-            ),
-            Stored::Unusable => format!(
-                "The entry \"{provider}\" in {auth} is not a key or a login that pinion knows. Repair it, or {remove}."
-            ),
-        }
-    }
-
-    /// Advice about a missing key.
-    fn hint(&self, provider: &str) -> String {
-        let mut models = catalog::models_of(provider).peekable();
-        if let Some(first) = models.peek().copied()
-            && !models.any(|model| SUPPORTED_APIS.contains(&model.api()))
-        {
-            let (other, variable) = match provider {
-                "amazon-bedrock" => ("anthropic", "ANTHROPIC_API_KEY"),
-                "openai-codex" => ("openai", "OPENAI_API_KEY"),
-                _ => ("openrouter", "OPENROUTER_API_KEY"),
-            };
-            return format!(
-                "pinion does not support the API of {provider} ({}), so a key for it does not help. Use another provider of \
-                 the model, for example {other} with {variable}.",
-                first.api()
-            );
-        }
-        let auth = self.directory.join("auth.json");
-        let variables = match key_variables(provider) {
-            [] => String::new(),
-            [only] => format!("Set {only} in the environment, or add "),
-            [first, rest @ ..] => {
-                // The last resort of a provider is its plain key, the one people have.
-                let (plain, others) = match provider {
-                    "anthropic" => (rest[0], vec![*first]),
-                    _ => (*first, rest.to_vec()),
-                };
-                format!(
-                    "Set {plain} (or {}) in the environment, or add ",
-                    others.join(", ")
-                )
-            }
-        };
-        let begin = if variables.is_empty() {
-            "Add ".to_owned()
-        } else {
-            variables
-        };
-        format!(
-            "{begin}\"{provider}\": {{\"type\":\"api_key\",\"key\":\"…\"}} to {}.",
-            auth.display()
-        )
     }
 }
 

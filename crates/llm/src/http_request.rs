@@ -2,11 +2,10 @@
 //! tests can compare it without a socket. Header values may hold secrets and are never printed.
 
 use bytes::Bytes;
-use pinion_message::{Block, Content, Message, Model};
+use pinion_message::{Block, Content, Message};
 use secrecy::ExposeSecret;
 use serde::Serialize;
 
-use crate::Environment;
 use crate::request::{CacheRetention, Request};
 
 /// One HTTP request: a POST of JSON.
@@ -112,24 +111,32 @@ pub(crate) fn cache_session(request: &Request) -> Option<&str> {
     }
 }
 
+/// The address of the model, unless the login of its provider names another one.
+pub(crate) fn base_url(request: &Request) -> &str {
+    let replaced = request.options.base_url.as_deref();
+    replaced.unwrap_or(&request.model.base_url)
+}
+
 /// Joins the model's address and `path` with exactly one slash, and fills in the `{NAME}`s of the
 /// address.
 pub(crate) fn url(request: &Request, path: &str) -> Result<String, String> {
-    let base = with_environment(&request.model, &request.options.environment)?;
+    let base = with_environment(request)?;
     Ok(format!("{}/{path}", base.trim_end_matches('/')))
 }
 
 /// Fills in the variables of Cloudflare's addresses: an account and a gateway.
-fn with_environment(model: &Model, environment: &Environment) -> Result<String, String> {
-    let mut filled = String::with_capacity(model.base_url.len());
-    let mut rest = model.base_url.as_str();
+fn with_environment(request: &Request) -> Result<String, String> {
+    let environment = &request.options.environment;
+    let base_url = base_url(request);
+    let mut filled = String::with_capacity(base_url.len());
+    let mut rest = base_url;
     while let Some((before, after)) = rest.split_once('{') {
         let Some((name, after)) = after.split_once('}') else {
             break;
         };
         filled.push_str(before);
         let Some(value) = environment.get(name) else {
-            let provider = &model.provider;
+            let provider = &request.model.provider;
             return Err(format!(
                 "{name} is not set. Provider {provider} needs it in the environment, or in \"env\" of the entry \
                  \"{provider}\" in auth.json."

@@ -10,12 +10,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use pinion_logins::{Login, LoginProvider};
 use pinion_message::{Millis, Model, Secret};
 use secrecy::ExposeSecret;
 use serde_json::Value;
 
 use crate::catalog::{self, CatalogModel};
 use crate::credentials::{CredentialError, Credentials, Entries, Environment};
+use crate::identity::CloudIdentity;
 use crate::models_file::{self, CustomModel, ProviderConfig, Providers};
 use crate::wire::SUPPORTED_APIS;
 use crate::{Notice, RequestOptions, cassette, offline};
@@ -49,13 +51,27 @@ pub struct Authorization {
     pub headers: BTreeMap<String, Secret>,
     /// The variables that parts of the address come from; see [`Registry::environment`].
     pub environment: Environment,
+    /// The address that replaces that of the model.
+    pub base_url: Option<String>,
+    /// The identity at a cloud.
+    pub identity: Option<CloudIdentity>,
+    /// Further secrets behind the key, such as the token that renews it. Never sent; for masks.
+    pub secrets: Vec<Secret>,
 }
 
 impl Authorization {
+    /// Every secret of the request, for masks.
+    pub fn all_secrets(&self) -> impl Iterator<Item = &Secret> {
+        let keys = self.api_key.iter().chain(&self.secrets);
+        keys.chain(self.headers.values())
+    }
+
     /// Puts the key, the headers and the environment into a request; headers that are there already win.
     pub fn apply(self, options: &mut RequestOptions) {
         options.api_key = self.api_key;
         options.environment = self.environment;
+        options.base_url = self.base_url;
+        options.identity = self.identity;
         for (name, value) in self.headers {
             options
                 .headers
@@ -300,9 +316,51 @@ impl Registry {
         self.credentials.key(provider, configured).await
     }
 
-    /// The token of a stored login and the time at which it expires, also if that has passed.
-    pub fn stored_login(&self, provider: &str) -> Option<(Secret, Millis)> {
+    /// Reports whether `auth.json` cannot be parsed to its end.
+    pub(crate) fn has_unreadable_credentials(&self) -> bool {
+        self.credentials.is_torn()
+    }
+
+    /// The stored login of a provider, also if it has expired.
+    pub fn stored_login(&self, provider: &str) -> Option<Login> {
         self.credentials.login(provider)
+    }
+
+    /// The way to sign in to a provider and to renew its login; `None` if there is none.
+    pub fn login_provider(&self, provider: &str) -> Option<Arc<dyn LoginProvider>> {
+        self.credentials.login_provider(provider)
+    }
+
+    /// Returns `login`, renewed if it ends within `margin` milliseconds and pinion can renew it.
+    pub async fn fresh_login(
+        &self,
+        provider: &str,
+        login: Login,
+        margin: Millis,
+    ) -> Result<Login, CredentialError> {
+        match self.login_provider(provider) {
+            Some(way) if login.ends_within(margin) => {
+                self.credentials.renewed(provider, way, margin).await
+            }
+            _ => Ok(login),
+        }
+    }
+
+    /// Sets the way to sign in to a provider, which all clones of this registry then have; `None` restores pinion's own.
+    pub fn set_login_provider(&self, provider: &str, login: Option<Arc<dyn LoginProvider>>) {
+        self.credentials.set_login_provider(provider, login);
+    }
+
+    /// Stores a whole entry of `auth.json`, which only the user may read. Other entries stay. Blocks on the lock that all
+    /// programs share.
+    pub fn store_entry(&self, provider: &str, entry: Value) -> io::Result<()> {
+        self.credentials.store(provider, entry)
+    }
+
+    /// Removes the entry of a provider from `auth.json`. Returns `false` if there is none. Blocks on the lock that all
+    /// programs share.
+    pub fn remove_entry(&self, provider: &str) -> io::Result<bool> {
+        self.credentials.remove(provider)
     }
 
     /// The key and the headers for a request to this model, looked up anew.
@@ -311,16 +369,23 @@ impl Registry {
             // The model that answers has a key of its own.
             return Ok(Authorization::default());
         }
-        let api_key = self.api_key(model).await?;
-        let environment = self.environment(&model.provider);
-        let mut headers = BTreeMap::new();
-        let Some(config) = self.config(&model.provider) else {
-            return Ok(Authorization {
-                api_key,
-                headers,
-                environment,
-            });
+        if needs_no_key(model) {
+            return Ok(Authorization::default());
+        }
+        let configured = self.configured_key(&model.provider);
+        let granted = self.credentials.access(model, configured).await?;
+        let mut authorization = Authorization {
+            api_key: granted.key,
+            headers: granted.headers,
+            environment: self.environment(&model.provider),
+            base_url: granted.base_url,
+            identity: granted.identity,
+            secrets: granted.secrets,
         };
+        let Some(config) = self.config(&model.provider) else {
+            return Ok(authorization);
+        };
+        let headers = &mut authorization.headers;
         let of_model = match config.custom(&model.id) {
             Some(custom) => Some(&custom.headers),
             None => config
@@ -335,16 +400,12 @@ impl Registry {
             headers.insert(name.clone(), value);
         }
         if config.auth_header
-            && let Some(key) = &api_key
+            && let Some(key) = &authorization.api_key
         {
             let bearer = Secret::from(format!("Bearer {}", key.expose_secret()));
             headers.insert("Authorization".to_owned(), bearer);
         }
-        Ok(Authorization {
-            api_key,
-            headers,
-            environment,
-        })
+        Ok(authorization)
     }
 
     /// Returns the environment of a provider: the `env` of its entry in `auth.json`, then the variables of

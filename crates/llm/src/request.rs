@@ -12,7 +12,7 @@ use pinion_message::{AssistantMessage, Block, Message, Model, Secret, ThinkingLe
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Environment, Sampling};
+use crate::{CloudIdentity, Environment, Sampling};
 
 #[derive(Clone)]
 pub struct Request {
@@ -46,8 +46,12 @@ impl fmt::Debug for Request {
 pub struct RequestOptions {
     /// The key; absent for models that need none.
     pub api_key: Option<Secret>,
-    /// The variables that parts of the address come from (Azure, Cloudflare).
+    /// The variables that parts of the address come from (Azure, Cloudflare, clouds).
     pub environment: Environment,
+    /// The address that replaces that of the model.
+    pub base_url: Option<String>,
+    /// The identity at a cloud, for APIs that take one instead of a key.
+    pub identity: Option<CloudIdentity>,
     /// `None` is off.
     pub reasoning: Option<ThinkingLevel>,
     /// Names the session to the provider's caches.

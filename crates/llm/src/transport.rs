@@ -233,7 +233,7 @@ pub(crate) fn backoff(retry: u32) -> Duration {
 }
 
 /// A number in `[0, 1)`; the standard library's hash seeds are random enough for this.
-fn random() -> f64 {
+pub(crate) fn random() -> f64 {
     use std::hash::{BuildHasher, Hasher, RandomState};
     let bits = RandomState::new().build_hasher().finish();
     (bits >> 11) as f64 / (1u64 << 53) as f64

@@ -546,34 +546,55 @@ async fn a_missing_key_names_the_variable_to_set() {
 }
 
 #[tokio::test]
-async fn stored_logins_are_used_until_they_expire() {
+async fn a_stored_login_owns_its_provider() {
     let later = pinion_message::now_millis() + 60_000;
     let auth = json!({"anthropic":{"type":"oauth","access":"token","refresh":"r","expires":later},
-        "openai":{"type":"oauth","access":"old","refresh":"r","expires":1}});
+        "github-copilot":{"type":"oauth","access":"old","refresh":"r","expires":1},
+        "openai":{"type":"oauth","access":"old","refresh":"planted-refresh","expires":1}});
     let home = Home::new().file("auth.json", &auth.to_string());
     let registry = home.quiet();
+    // A login that pinion does not renew is used until it expires.
     let model = registry.find("anthropic", "claude-opus-4-7").unwrap();
     assert_eq!(key(&registry, &model).await, "token");
-    let model = registry.find("openai", "gpt-5.4").unwrap();
-    assert!(!registry.has_credentials("openai"));
-    let error = registry.api_key(&model).await.unwrap_err();
+    let models = registry.all();
+    let copilot = models
+        .iter()
+        .find(|model| model.provider == "github-copilot")
+        .unwrap();
+    assert!(!registry.has_credentials("github-copilot"));
+    let error = registry.api_key(copilot).await.unwrap_err();
     assert!(matches!(error, CredentialError::Expired { .. }), "{error}");
-    assert!(error.to_string().contains("OPENAI_API_KEY"), "{error}");
+    assert!(
+        error.to_string().contains("COPILOT_GITHUB_TOKEN"),
+        "{error}"
+    );
+    assert_eq!(registry.check_credentials(copilot).unwrap_err(), error);
 
-    // No other source is used while an entry is stored.
+    // One that pinion renews is available, and no other source is asked when the renewal fails.
     let models = r#"{"providers":{"openai":{"apiKey":"from-models"}}}"#;
     let home = home
         .variable("OPENAI_API_KEY", "from-environment")
         .file("models.json", models);
     let registry = home.quiet();
-    assert!(!registry.has_credentials("openai"));
-    assert_eq!(registry.api_key(&model).await.unwrap_err(), error);
-    assert_eq!(registry.check_credentials(&model).unwrap_err(), error);
+    let model = registry.find("openai", "gpt-5.4").unwrap();
+    assert!(registry.has_credentials("openai"));
+    assert!(registry.check_credentials(&model).is_ok());
+    let error = registry.api_key(&model).await.unwrap_err();
+    assert_eq!(error.code(), "login_not_renewed");
+    let words = error.to_string();
     assert!(
-        error
-            .to_string()
-            .contains("Log in again with pi, or remove the entry \"openai\""),
-        "{error}"
+        words.starts_with("OAuth refresh failed for openai: "),
+        "{words}"
+    );
+    assert!(
+        words.contains("pinion login openai") && !words.contains("planted"),
+        "{words}"
+    );
+    let after = fs::read_to_string(home.directory.path().join("auth.json")).unwrap();
+    assert_eq!(
+        serde_json::from_str::<Value>(&after).unwrap(),
+        auth,
+        "nothing is cleared"
     );
 }
 
@@ -633,20 +654,46 @@ async fn env_of_an_entry_wins_over_the_environment_for_its_provider() {
 
 #[test]
 fn a_hint_does_not_suggest_what_cannot_work() {
-    let registry = Home::new().quiet();
-    for provider in ["amazon-bedrock", "openai-codex"] {
+    let home = Home::new().file(
+        "auth.json",
+        r#"{"openai-codex":{"type":"api_key","key":"k"}}"#,
+    );
+    let registry = home.quiet();
+    for (provider, part) in [
+        ("radius", "pinion does not support the API of"),
+        ("openai-codex", "takes logins only"),
+        ("google-vertex", "GOOGLE_CLOUD_PROJECT"),
+        ("openrouter", "pinion login openrouter"),
+    ] {
         let all = registry.all();
         let model = all.iter().find(|model| model.provider == provider).unwrap();
         let error = registry.check_credentials(model).unwrap_err().to_string();
-        assert!(
-            error.contains("pinion does not support the API of"),
-            "{error}"
-        );
-        assert!(
-            !error.contains("AWS_") && !error.contains("auth.json"),
-            "{error}"
-        );
+        assert!(error.contains(part), "{error}");
     }
+}
+
+#[tokio::test]
+async fn a_gateway_token_of_anthropic_is_a_bearer_header() {
+    let home = Home::new()
+        .variable("ANTHROPIC_AUTH_TOKEN", "gateway-token")
+        .variable("ANTHROPIC_FEDERATION_RULE_ID", "r");
+    let registry = home.quiet();
+    assert!(registry.has_credentials("anthropic"));
+    let model = registry.find("anthropic", "claude-opus-4-7").unwrap();
+    let authorization = registry.authorize(&model).await.unwrap();
+    assert!(authorization.api_key.is_none());
+    let bearer = authorization.headers["Authorization"].expose_secret();
+    assert_eq!(bearer, "Bearer gateway-token");
+    let masked = authorization
+        .all_secrets()
+        .any(|it| it.expose_secret() == "gateway-token");
+    assert!(
+        masked
+            && registry
+                .known_keys()
+                .iter()
+                .any(|it| it.expose_secret() == "gateway-token")
+    );
 }
 
 #[test]

@@ -17,10 +17,9 @@ pub(crate) async fn authorize(
 ) -> Result<Authorization, String> {
     let authorization = registry.authorize(model).await;
     let authorization = authorization.map_err(|error| error.to_string())?;
-    let keys = authorization.api_key.iter();
-    for secret in keys.chain(authorization.headers.values()) {
-        mask.learn(secret);
-    }
+    authorization
+        .all_secrets()
+        .for_each(|secret| mask.learn(secret));
     Ok(authorization)
 }
 

@@ -64,6 +64,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(failure) => failure.report(),
     };
+    pinion_llm::finish_renewals();
     pinion_log::finish();
     code
 }

@@ -65,10 +65,9 @@ impl Models for OneModel {
         let mask = self.mask.clone();
         Box::pin(async move {
             let authorization = authorization.await.map_err(|error| error.to_string())?;
-            let key = authorization.api_key.iter();
-            for secret in key.chain(authorization.headers.values()) {
-                mask.learn(secret);
-            }
+            authorization
+                .all_secrets()
+                .for_each(|secret| mask.learn(secret));
             Ok(authorization)
         })
     }

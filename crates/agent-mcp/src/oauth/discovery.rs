@@ -2,10 +2,10 @@
 //! authorization server.
 
 use pinion_http::{FetchRequest, Redirect};
+use pinion_oauth::{self as oauth, HttpOptions};
 use serde_json::{Value, json};
 use url::Url;
 
-use super::http;
 use crate::config::OauthSettings;
 
 /// The addresses and abilities of an authorization server.
@@ -40,14 +40,14 @@ pub(super) async fn discover(
     let identity = identity.filter(|identity| covers(identity, &server));
     let identity = identity.unwrap_or(url).to_owned();
     if let Some(document) = &settings.metadata_url {
-        let metadata = http::get(document).await?.success()?;
+        let metadata = oauth::get(document).await?.success()?;
         return read(&metadata, identity, scopes);
     }
     let issuers = texts(&resource["authorization_servers"]);
     let issuer = issuers.into_iter().next();
     let issuer = issuer.unwrap_or_else(|| server.origin().ascii_serialization());
     for document in documents(&issuer)? {
-        let Ok(answer) = http::get(&document).await else {
+        let Ok(answer) = oauth::get(&document).await else {
             continue;
         };
         let Ok(metadata) = answer.success() else {
@@ -79,7 +79,7 @@ struct Challenge {
 }
 
 async fn challenge(url: &str) -> Challenge {
-    let request = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {},
         "clientInfo": {"name": "pinion", "version": env!("CARGO_PKG_VERSION")},
     }});
@@ -87,16 +87,16 @@ async fn challenge(url: &str) -> Challenge {
         ("content-type", "application/json"),
         ("accept", "application/json, text/event-stream"),
     ];
-    let answer = http::send(FetchRequest {
+    let request = FetchRequest {
         method: "POST".into(),
         url: url.to_owned(),
         headers: headers
             .map(|(name, value)| (name.into(), value.into()))
             .into(),
-        body: Some(request.to_string().into()),
+        body: Some(body.to_string().into()),
         redirect: Redirect::Refuse,
-    });
-    match answer.await {
+    };
+    match oauth::send(request, HttpOptions::default()).await {
         Ok(answer) if answer.status == 401 => {
             parse_challenge(answer.header("www-authenticate").unwrap_or_default())
         }
@@ -125,7 +125,7 @@ async fn resource(server: &Url, challenge: &Challenge) -> Value {
     };
     let places = [challenge.metadata.clone(), well_known(path), well_known("")];
     for place in places.into_iter().flatten() {
-        if let Ok(answer) = http::get(&place).await
+        if let Ok(answer) = oauth::get(&place).await
             && let Ok(document) = answer.success()
         {
             return document;

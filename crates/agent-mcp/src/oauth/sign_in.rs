@@ -2,19 +2,16 @@
 
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures_util::future::BoxFuture;
 use pinion_config::Dirs;
 use pinion_message::Mask;
+use pinion_oauth::{Callback, HttpOptions, Pkce, Verdict, post, random_text};
 use serde_json::json;
-use sha2::{Digest, Sha256};
 use url::Url;
 
-use super::callback::Callback;
+use super::SignInStore;
 use super::discovery::{AuthorizationServer, discover};
 use super::token::{self, Client};
-use super::{SignInStore, http};
 use crate::config::{OauthSettings, ServerEntry};
 
 /// The name of the program at authorization servers, some of which accept known clients only.
@@ -58,7 +55,7 @@ async fn flow(
     prompt: &dyn SignInPrompt,
 ) -> Result<(), String> {
     let server = discover(&store.url, settings).await?;
-    let callback = Callback::open(settings).await?;
+    let callback = open_callback(settings).await?;
     let state = store.load_beside().await.unwrap_or_default();
     let scope = settings
         .scope
@@ -72,17 +69,14 @@ async fn flow(
         Some(client) => client,
         None => register(store, settings, &server, &callback.url, &scope).await?,
     };
-    let verifier = random();
-    let expected = random();
+    let pkce = Pkce::new()?;
+    let expected = random_text()?;
     let mut url = Url::parse(&server.authorization_endpoint).map_err(|error| error.to_string())?;
     url.query_pairs_mut()
         .append_pair("response_type", "code")
         .append_pair("client_id", &client.id)
         .append_pair("redirect_uri", callback.url.as_str())
-        .append_pair(
-            "code_challenge",
-            &URL_SAFE_NO_PAD.encode(Sha256::digest(&verifier)),
-        )
+        .append_pair("code_challenge", &pkce.challenge)
         .append_pair("code_challenge_method", "S256")
         .append_pair("state", &expected)
         .append_pair("resource", &server.resource);
@@ -91,7 +85,7 @@ async fn flow(
     }
     prompt.show(url.as_str());
     let answer = tokio::select! {
-        answer = callback.answer() => answer?,
+        answer = callback.answer(judge) => answer?,
         pasted = prompt.pasted() => Url::parse(pasted.trim())
             .map_err(|_| "the pasted text is not an address".to_owned())?,
     };
@@ -100,7 +94,7 @@ async fn flow(
         ("grant_type", "authorization_code"),
         ("code", code.as_str()),
         ("redirect_uri", callback.url.as_str()),
-        ("code_verifier", verifier.as_str()),
+        ("code_verifier", pkce.verifier.as_str()),
     ];
     let tokens = token::request(&server, &client, &form).await?.success()?;
     token::save(store, tokens, mask).await
@@ -131,11 +125,12 @@ async fn register(
     if !scope.is_empty() {
         request["scope"] = scope.into();
     }
-    let answer = http::post(
+    let answer = post(
         endpoint,
         "application/json",
         Vec::new(),
         request.to_string(),
+        HttpOptions::default(),
     );
     let registered = answer.await?.success()?;
     let text = |name: &str| registered[name].as_str().map(str::to_owned);
@@ -170,15 +165,26 @@ fn code(answer: &Url, state: &str, issuer: Option<&str>) -> Result<String, Strin
     value("code").ok_or_else(|| "the answer of the browser has no code".into())
 }
 
-/// Returns more than 256 random bits as text.
-fn random() -> String {
-    let bytes = [
-        uuid::Uuid::new_v4(),
-        uuid::Uuid::new_v4(),
-        uuid::Uuid::new_v4(),
-    ];
-    let bytes: Vec<u8> = bytes.iter().flat_map(|it| *it.as_bytes()).collect();
-    URL_SAFE_NO_PAD.encode(bytes)
+/// Reports failures to the browser too; [`code`] checks the rest of its answer.
+fn judge(url: &Url) -> Verdict {
+    match url.query_pairs().find(|(name, _)| name == "error") {
+        Some((_, error)) => Verdict::Fail(error.into_owned()),
+        None => Verdict::Accept,
+    }
+}
+
+/// Listens at the address that the settings require, else at a free port.
+async fn open_callback(settings: &OauthSettings) -> Result<Callback, String> {
+    let wanted = settings.callback_url.as_deref();
+    let mut url = Url::parse(wanted.unwrap_or("http://127.0.0.1/callback"))
+        .map_err(|error| error.to_string())?;
+    if url.port().is_none()
+        && let Some(port) = settings.callback_port
+        && url.set_port(Some(port)).is_err()
+    {
+        return Err(format!("{url} cannot have a port"));
+    }
+    Callback::open(url.as_str()).await
 }
 
 #[cfg(test)]
@@ -199,11 +205,5 @@ mod tests {
             let error = code(&url(query), "s", Some("y")).unwrap_err();
             assert!(error.contains(words), "{query}: {error}");
         }
-    }
-
-    #[test]
-    fn random_texts_are_long_and_differ() {
-        assert!(random().len() >= 43);
-        assert_ne!(random(), random());
     }
 }

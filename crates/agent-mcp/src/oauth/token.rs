@@ -5,11 +5,12 @@ use std::path::Path;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use pinion_message::{Mask, Secret, now_millis};
+use pinion_oauth::{Answer, HttpOptions, post};
 use serde_json::{Value, json};
 use url::form_urlencoded::Serializer;
 
+use super::SignInStore;
 use super::discovery::{AuthorizationServer, discover};
-use super::{SignInStore, http};
 use crate::config::OauthSettings;
 use crate::values;
 
@@ -76,7 +77,7 @@ pub(super) async fn request(
     server: &AuthorizationServer,
     client: &Client,
     form: &[(&str, &str)],
-) -> Result<http::Answer, String> {
+) -> Result<Answer, String> {
     let mut pairs = form.to_vec();
     pairs.push(("resource", &server.resource));
     let mut headers = Vec::new();
@@ -97,7 +98,14 @@ pub(super) async fn request(
     }
     let body = Serializer::new(String::new()).extend_pairs(pairs).finish();
     let kind = "application/x-www-form-urlencoded";
-    http::post(&server.token_endpoint, kind, headers, body).await
+    post(
+        &server.token_endpoint,
+        kind,
+        headers,
+        body,
+        HttpOptions::default(),
+    )
+    .await
 }
 
 /// Stores tokens as the authorization server sent them.

@@ -28,7 +28,7 @@ pub static CHECK: Command = Command {
                 Flag::bare("--credentials", "print the credential too, if it is ready"),
                 Flag::bare(
                     "--no-refresh",
-                    "accepted for compatibility: pinion renews no login",
+                    "do not renew a login that is about to expire",
                 ),
             ],
         },

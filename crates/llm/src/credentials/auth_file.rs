@@ -6,13 +6,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use pinion_files::{LockDirectory, Replace};
-use pinion_message::{Millis, Secret};
-use secrecy::ExposeSecret;
+use pinion_logins::Login;
+use pinion_message::Secret;
 use serde_json::{Map, Value, json};
 
 use crate::Notice;
@@ -22,7 +23,10 @@ use crate::relaxed_json::{Problem, cleaned, members};
 const MAX_FILE_BYTES: u64 = 4 << 20;
 /// The longest wait for the lock of pi or another pinion, and the age at which their lock is stale,
 /// as in pi.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
+/// Attempts to read a file that another program is writing, and the delay between them.
+const READ_ATTEMPTS: u32 = 10;
+const READ_DELAY: Duration = Duration::from_millis(20);
 /// The valid forms of an entry, for messages.
 const ENTRY_FORMS: &str = r#"an entry is {"type":"api_key","key":"…"}, {"type":"api_key","env":{"NAME":"…"}} or a login of pi ({"type":"oauth","access":"…","expires":…})"#;
 
@@ -34,8 +38,8 @@ pub(crate) enum Stored {
         key: Option<Secret>,
         env: BTreeMap<String, Secret>,
     },
-    /// A login made by another program; used until it expires and never renewed.
-    Login { access: Secret, expires: Millis },
+    /// A login; all its members stay together.
+    Login(Login),
     /// An entry of an unknown type or form.
     Unusable,
 }
@@ -68,16 +72,9 @@ impl Stored {
                     })?,
                 })
             }
-            Some("oauth") => {
-                let expires = entry.get("expires").and_then(Value::as_f64);
-                let access = text("access")?;
-                Ok(Self::Login {
-                    access: access
-                        .map(Secret::from)
-                        .ok_or_else(|| format!("\"access\" is missing; {ENTRY_FORMS}"))?,
-                    expires: expires.unwrap_or_default() as Millis,
-                })
-            }
+            Some("oauth") => Login::from_entry(entry.clone())
+                .map(Self::Login)
+                .map_err(|wrong| format!("{wrong}; {ENTRY_FORMS}")),
             // Later versions of pi may have more types.
             Some(_) => Ok(Self::Unusable),
             None => Err(format!("\"type\" is missing; {ENTRY_FORMS}")),
@@ -95,79 +92,158 @@ pub(crate) struct AuthFile {
     last: Mutex<(Option<FileVersion>, Arc<Entries>)>,
 }
 
-/// Identifies a version of the file: time of modification and length.
-type FileVersion = (SystemTime, u64);
+/// Identifies a version of the file: device, inode, length, and the times of modification and change in nanoseconds.
+type FileVersion = [i128; 5];
 
 impl AuthFile {
     /// Reads the file if there is one.
     pub(crate) fn open(path: PathBuf) -> (Self, Vec<Notice>) {
-        let file_version = file_version(&path);
-        let (entries, mut notices) = match file_version {
-            Some(_) => read(&path),
-            None => Default::default(),
-        };
-        if file_version.is_some() {
-            notices.extend(readable_by_others(&path));
+        let mut found = (None, Read::default());
+        for attempt in 0..READ_ATTEMPTS {
+            if attempt > 0 {
+                // pi writes in place, so the file may be half written.
+                std::thread::sleep(READ_DELAY);
+            }
+            let version = file_version(&path);
+            let content = version.map(|_| read(&path)).unwrap_or_default();
+            found = (version, content);
+            if !found.1.is_torn {
+                break;
+            }
+        }
+        let (version, mut content) = found;
+        if version.is_some() {
+            content.notices.extend(readable_by_others(&path));
         }
         (
             Self {
                 path,
-                last: Mutex::new((file_version, Arc::new(entries))),
+                last: Mutex::new((version, Arc::new(content.entries))),
             },
-            notices,
+            content.notices,
         )
     }
 
-    /// The entries as they are now.
+    /// The path of the file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The entries as they are now. While another program writes the file, the entries before that.
     pub(crate) fn entries(&self) -> Arc<Entries> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let file_version = file_version(&self.path);
-        if file_version != last.0 {
-            let entries = if file_version.is_some() {
-                read(&self.path).0
-            } else {
-                Entries::default()
-            };
-            *last = (file_version, Arc::new(entries));
+        let version = file_version(&self.path);
+        if version != last.0 {
+            let content = version.map(|_| read(&self.path)).unwrap_or_default();
+            if !content.is_torn {
+                *last = (version, Arc::new(content.entries));
+            }
         }
         Arc::clone(&last.1)
     }
 
-    /// Stores a key, leaving every other entry as it is.
+    /// Reports whether the file ends early or is not JSON.
+    pub(crate) fn is_torn(&self) -> bool {
+        self.path.exists() && read(&self.path).is_torn
+    }
+
+    /// Stores a key, leaving every other entry as it is. Blocks on the lock that all programs share.
     pub(crate) fn store_key(&self, provider: &str, key: &Secret) -> io::Result<()> {
-        make_directory(&self.path)?;
-        let _lock = LockDirectory::take(&self.path, LOCK_TIMEOUT, LOCK_TIMEOUT)?;
-        let mut entries: Map<String, Value> =
-            match pinion_files::read_text(&self.path, MAX_FILE_BYTES) {
-                Ok(text) => serde_json::from_str(&cleaned(&text)).map_err(|error| {
-                    let why = pinion_jsonl::explain_with_position(&error);
-                    io::Error::other(format!("{}: {why}", self.path.display()))
-                })?,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => Map::new(),
-                Err(error) => return Err(error),
-            };
+        use secrecy::ExposeSecret;
         let entry = json!({"type": "api_key", "key": key.expose_secret()});
-        entries.insert(provider.to_owned(), entry);
+        self.store(provider, entry)
+    }
+
+    /// Stores an entry, leaving every other entry as it is. Blocks on the lock that all programs share.
+    pub(crate) fn store(&self, provider: &str, entry: Value) -> io::Result<()> {
+        make_directory(&self.path)?;
+        let lock = LockDirectory::take(&self.path, LOCK_TIMEOUT, LOCK_TIMEOUT)?;
+        self.change(&lock, |entries| {
+            entries.insert(provider.to_owned(), entry);
+            true
+        })
+        .map(drop)
+    }
+
+    /// Removes an entry. Returns `false` if there is none. Blocks on the lock that all programs share.
+    pub(crate) fn remove(&self, provider: &str) -> io::Result<bool> {
+        if !self.path.try_exists()? {
+            return Ok(false);
+        }
+        let lock = LockDirectory::take(&self.path, LOCK_TIMEOUT, LOCK_TIMEOUT)?;
+        self.change(&lock, |entries| entries.shift_remove(provider).is_some())
+    }
+
+    /// Changes the entries under `lock`, unless `change` returns `false`. A file that cannot be parsed is not
+    /// overwritten.
+    pub(super) fn change(
+        &self,
+        lock: &LockDirectory,
+        change: impl FnOnce(&mut Map<String, Value>) -> bool,
+    ) -> io::Result<bool> {
+        let mut entries = self.parse()?;
+        if !change(&mut entries) {
+            return Ok(false);
+        }
         let text = serde_json::to_string_pretty(&entries).map_err(io::Error::other)?;
-        pinion_files::replace(&self.path, text.as_bytes(), Replace::PRIVATE)
+        if !lock.is_held() {
+            return Err(io::Error::other("another program took its lock over"));
+        }
+        pinion_files::replace(&self.path, text.as_bytes(), Replace::PRIVATE)?;
+        Ok(true)
+    }
+
+    /// The whole file as it is now.
+    fn parse(&self) -> io::Result<Map<String, Value>> {
+        match pinion_files::read_text(&self.path, MAX_FILE_BYTES) {
+            Ok(text) if text.trim().is_empty() => Ok(Map::new()),
+            Ok(text) => serde_json::from_str(&cleaned(&text)).map_err(|error| {
+                let why = pinion_jsonl::explain_with_position(&error);
+                io::Error::other(format!("{}: {why}", self.path.display()))
+            }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Map::new()),
+            Err(error) => Err(error),
+        }
     }
 }
 
 fn file_version(path: &Path) -> Option<FileVersion> {
     let metadata = fs::metadata(path).ok()?;
-    Some((metadata.modified().ok()?, metadata.len()))
+    let time = |seconds: i64, nanoseconds: i64| {
+        i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds)
+    };
+    Some([
+        metadata.dev().into(),
+        metadata.ino().into(),
+        metadata.len().into(),
+        time(metadata.mtime(), metadata.mtime_nsec()),
+        time(metadata.ctime(), metadata.ctime_nsec()),
+    ])
+}
+
+/// The content of the file.
+#[derive(Debug, Default)]
+struct Read {
+    entries: Entries,
+    notices: Vec<Notice>,
+    /// The file ends early or is not JSON.
+    is_torn: bool,
 }
 
 /// The valid entries of the file, and a notice for each invalid one.
-fn read(path: &Path) -> (Entries, Vec<Notice>) {
+fn read(path: &Path) -> Read {
     let text = match pinion_files::read_text(path, MAX_FILE_BYTES) {
         Ok(text) => cleaned(&text),
         Err(error) => {
             let notice = Notice::new(format!("{}: cannot be read: {error}", path.display()));
-            return (Entries::new(), vec![notice]);
+            return Read {
+                notices: vec![notice],
+                ..Read::default()
+            };
         }
     };
     let (members, problem) = members(&text, None);
+    let is_torn = problem.is_some();
     let mut entries = Entries::new();
     let mut notices = Vec::new();
     if let Some(problem) = problem {
@@ -187,7 +263,11 @@ fn read(path: &Path) -> (Entries, Vec<Notice>) {
         });
         entries.insert(provider, entry);
     }
-    (entries, notices)
+    Read {
+        entries,
+        notices,
+        is_torn,
+    }
 }
 
 /// Warns if other users can read the keys.
@@ -283,12 +363,34 @@ mod tests {
         let (auth, _) = AuthFile::open(path.clone());
         assert!(auth.entries().is_empty());
         fs::write(&path, r#"{"a":{"type":"oauth","access":"t","expires":5}}"#).unwrap();
-        assert!(matches!(
-            auth.entries()["a"],
-            Stored::Login { expires: 5, .. }
-        ));
+        let entries = auth.entries();
+        assert!(matches!(&entries["a"], Stored::Login(login) if login.expires() == 5));
         fs::remove_file(&path).unwrap();
         assert!(auth.entries().is_empty());
+    }
+
+    #[test]
+    fn a_half_written_file_does_not_replace_the_last_good_view() {
+        let (_directory, path) = file(r#"{"a":{"type":"api_key","key":"k"}}"#);
+        let (auth, _) = AuthFile::open(path.clone());
+        fs::write(&path, r#"{"b":{"type":"api_"#).unwrap();
+        assert!(auth.entries().contains_key("a"));
+        fs::write(&path, r#"{"b":{"type":"api_key","key":"k"}}"#).unwrap();
+        assert!(auth.entries().contains_key("b") && !auth.entries().contains_key("a"));
+    }
+
+    #[test]
+    fn entries_are_removed_and_the_rest_is_written_as_pi_writes_it() {
+        let (directory, path) =
+            file("\u{feff}{\"a\":{\"type\":\"later\",\"x\":1},\"b\":{\"type\":\"api_key\"}}");
+        let (auth, _) = AuthFile::open(path.clone());
+        assert!(auth.remove("b").unwrap());
+        assert!(!auth.remove("b").unwrap());
+        let expected = "{\n  \"a\": {\n    \"type\": \"later\",\n    \"x\": 1\n  }\n}";
+        assert_eq!(fs::read_to_string(&path).unwrap(), expected);
+        assert!(!directory.path().join("auth.json.lock").exists());
+        let (nothing, _) = AuthFile::open(directory.path().join("none.json"));
+        assert!(!nothing.remove("a").unwrap());
     }
 
     #[cfg(unix)]

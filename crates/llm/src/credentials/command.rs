@@ -38,6 +38,11 @@ impl CommandCache {
     }
 }
 
+/// Runs `command` now and returns its trimmed output.
+pub(crate) async fn run_now(command: &str) -> Result<Secret, String> {
+    run(command, COMMAND_TIMEOUT).await
+}
+
 async fn run(command: &str, limit: Duration) -> Result<Secret, String> {
     let mut shell = Command::new("/bin/sh");
     shell.arg("-c").arg(command);

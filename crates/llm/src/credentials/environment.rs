@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use pinion_cloud::{anthropic, aws, google};
 use pinion_message::Secret;
 use secrecy::ExposeSecret;
 
@@ -62,19 +63,15 @@ impl Environment {
     /// Reports whether the environment has any credential of this provider.
     pub(crate) fn has_credentials(&self, provider: &str) -> bool {
         key_variables(provider).iter().any(|name| self.has(name))
-            || provider == "amazon-bedrock" && self.has_aws_identity()
-    }
-
-    fn has_aws_identity(&self) -> bool {
-        self.has("AWS_ACCESS_KEY_ID") && self.has("AWS_SECRET_ACCESS_KEY")
-            || [
-                "AWS_PROFILE",
-                "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
-                "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-                "AWS_WEB_IDENTITY_TOKEN_FILE",
-            ]
-            .iter()
-            .any(|name| self.has(name))
+            || match provider {
+                "amazon-bedrock" => aws::is_configured(&|name: &str| self.get(name)),
+                "google-vertex" => google::is_configured(&|name: &str| self.get(name)),
+                "anthropic" => {
+                    self.has("ANTHROPIC_AUTH_TOKEN")
+                        || anthropic::is_configured(&|name: &str| self.get(name))
+                }
+                _ => false,
+            }
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use pinion_cli::tables;
 use pinion_config::Dirs;
 use pinion_llm::{CredentialError, CredentialState, Registry, RegistryOptions, resolve_model};
+use pinion_logins::RENEWAL_MARGIN;
 use pinion_message::Secret;
 use secrecy::ExposeSecret;
 
@@ -62,6 +63,21 @@ impl Asked {
         Ok(Self { registry, provider })
     }
 
+    /// Renews the login if it is due and `refreshes` is set. Returns `None` for keys.
+    fn login(&self, refreshes: bool) -> Result<Option<Result<(), CredentialError>>, Failure> {
+        let Some(login) = self.registry.stored_login(&self.provider) else {
+            return Ok(None);
+        };
+        if !refreshes {
+            return Ok(Some(Ok(())));
+        }
+        let runtime = pinion_process::runtime::build()?;
+        let fresh = self
+            .registry
+            .fresh_login(&self.provider, login, RENEWAL_MARGIN);
+        Ok(Some(runtime.block_on(fresh).map(drop)))
+    }
+
     /// Returns the credential to send now, which may run the command of a key.
     fn credential(&self) -> Result<Result<Option<Secret>, CredentialError>, Failure> {
         let runtime = pinion_process::runtime::build()?;
@@ -72,6 +88,10 @@ impl Asked {
 fn check(line: &Line) -> Result<ExitCode, Failure> {
     let asked = Asked::read(line)?;
     let mut report = asked.registry.credential_report(&asked.provider);
+    let refreshes = !line.has("--no-refresh");
+    if report.state == CredentialState::Ready && (refreshes || line.has("--credentials")) {
+        report.check(asked.login(refreshes)?);
+    }
     if report.state == CredentialState::Ready && line.has("--credentials") {
         report.add(asked.credential()?);
     }
@@ -110,8 +130,9 @@ fn print_bearer_token(line: &Line) -> Result<ExitCode, Failure> {
             line.wrong(format!("{wanted}, not {text:?}"))
         })?,
     };
+    let runtime = pinion_process::runtime::build()?;
     let token = asked.registry.bearer_token(&asked.provider, validity);
-    let token = token.map_err(Failure::failed)?;
+    let token = runtime.block_on(token).map_err(Failure::failed)?;
     out(&format!("{}\n", token.expose_secret()))
 }
 
