@@ -359,7 +359,7 @@ async fn google_token(credentials: &Value) -> Result<google::GoogleToken, String
 async fn application_default_credentials_are_exchanged_as_recorded() {
     let pem = include_str!("service-account-test-only.key");
     let mut checked = 0;
-    for line in include_str!("vectors/adc.jsonl").lines() {
+    for line in include_str!("../../llm/tests/vectors/vertex-adc.jsonl").lines() {
         let case: Value = serde_json::from_str(line).unwrap();
         let name = case["name"].as_str().unwrap();
         let server = Server::start(google_server);

@@ -180,6 +180,22 @@ impl Answer {
         }
     }
 
+    /// Ends a block as [`Answer::close`] does. Arguments that are not JSON become an empty object.
+    pub(crate) fn close_strictly(&mut self, index: usize) {
+        self.parse_arguments_at(index, EmptyArguments::BecomeObject);
+        if let Some(Block::ToolCall(call)) = self.message.content.get_mut(index)
+            && call.arguments_error.is_some()
+        {
+            call.arguments = Value::Object(Map::new());
+        }
+        if let Some(block) = self.message.content.get(index) {
+            self.events.push_back(StreamEvent::BlockEnd {
+                index,
+                block: block.clone(),
+            });
+        }
+    }
+
     /// Ends every block that is still open, in order.
     pub(crate) fn close_all(&mut self) {
         for index in 0..self.slots.len() {

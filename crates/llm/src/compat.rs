@@ -92,6 +92,11 @@ impl Responses {
     }
 }
 
+/// Reports whether the Responses API takes the tools of a model among the items.
+pub(crate) fn has_additional_tools(model: &Model) -> bool {
+    Flags::of(model).on("supportsAdditionalTools", false)
+}
+
 /// The request member with which a Completions server switches thinking on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ThinkingFormat {

@@ -6,13 +6,23 @@ use pinion_message::StopReason;
 use serde_json::Value;
 
 use crate::answer::Answer;
+use crate::event_stream::{BrokenStream, EventStreamParser, StreamMessage};
 use crate::request::{Request, StreamEvent};
-use crate::{anthropic, completions, google, mistral, responses};
+use crate::{anthropic, bedrock, completions, google, mistral, responses};
 
 /// Decodes the frames of one protocol.
 pub(crate) trait Decode: Send + Sync {
     /// Decodes a frame. An error ends the answer with that text.
     fn frame(&mut self, answer: &mut Answer, frame: Frame<'_>) -> Result<Progress, String>;
+
+    /// Decodes a message of an event stream of AWS. An error ends the answer with that text.
+    fn message(
+        &mut self,
+        _answer: &mut Answer,
+        _message: &StreamMessage<'_>,
+    ) -> Result<Progress, String> {
+        Ok(Progress::More)
+    }
 
     /// Called after the last frame: returns the stop reason, or the reason why the answer is
     /// incomplete.
@@ -35,11 +45,17 @@ pub(crate) enum Progress {
 /// begin → push* → finish | fail | abort, with next_event in between
 /// ```
 pub struct ResponseDecoder {
-    sse: SseParser,
+    framing: Framing,
     decode: Box<dyn Decode>,
     answer: Answer,
     /// The events of the server since [`ResponseDecoder::take_events`]; `None` if they are not collected.
     events: Option<Vec<Value>>,
+}
+
+/// Cuts the body into frames.
+enum Framing {
+    Sse(SseParser),
+    EventStream(EventStreamParser),
 }
 
 impl std::fmt::Debug for ResponseDecoder {
@@ -58,12 +74,17 @@ impl ResponseDecoder {
             "anthropic-messages" => Box::new(anthropic::Stream::default()),
             "openai-completions" => Box::new(completions::Stream::new(model)),
             "openai-responses" | "azure-openai-responses" => Box::new(responses::Stream::default()),
+            "openai-codex-responses" => Box::new(responses::Stream::codex()),
+            "bedrock-converse-stream" => Box::new(bedrock::Stream::default()),
             "google-generative-ai" | "google-vertex" => Box::new(google::Stream::default()),
             "mistral-conversations" => Box::new(mistral::Stream::default()),
             _ => return None,
         };
         Some(Self {
-            sse: SseParser::new(),
+            framing: match model.api.as_str() {
+                "bedrock-converse-stream" => Framing::EventStream(EventStreamParser::default()),
+                _ => Framing::Sse(SseParser::new()),
+            },
             decode,
             answer: Answer::new(model.clone()),
             events: None,
@@ -72,7 +93,10 @@ impl ResponseDecoder {
 
     /// Call it when the response headers have arrived with a success status.
     pub fn begin(&mut self) {
-        self.answer.start();
+        // Bedrock announces the beginning of an answer itself.
+        if let Framing::Sse(_) = self.framing {
+            self.answer.start();
+        }
     }
 
     /// Collects the events of the server from now on.
@@ -88,28 +112,49 @@ impl ResponseDecoder {
     /// Decodes the next piece of the body.
     pub fn push(&mut self, bytes: &[u8]) {
         let Self {
-            sse,
+            framing,
             decode,
             answer,
             events,
         } = self;
-        let pushed = sse.push(bytes, |frame| take(&mut **decode, answer, events, frame));
-        if let Err(FrameTooLong) = pushed {
-            answer.fail(TOO_LONG.to_owned());
+        match framing {
+            Framing::Sse(sse) => {
+                let pushed = sse.push(bytes, |frame| take(&mut **decode, answer, events, frame));
+                if let Err(FrameTooLong) = pushed {
+                    answer.fail(TOO_LONG.to_owned());
+                }
+            }
+            Framing::EventStream(parser) => {
+                let pushed = parser.push(bytes, |message| {
+                    take_message(&mut **decode, answer, events, &message);
+                });
+                if let Err(BrokenStream(text)) = pushed {
+                    answer.fail(text.to_owned());
+                }
+            }
         }
     }
 
     /// Call it when the body has ended regularly.
     pub fn finish(&mut self) {
         let Self {
-            sse,
+            framing,
             decode,
             answer,
             events,
         } = self;
-        let finished = sse.finish(|frame| take(&mut **decode, answer, events, frame));
-        if let Err(FrameTooLong) = finished {
-            answer.fail(TOO_LONG.to_owned());
+        match framing {
+            Framing::Sse(sse) => {
+                let finished = sse.finish(|frame| take(&mut **decode, answer, events, frame));
+                if let Err(FrameTooLong) = finished {
+                    answer.fail(TOO_LONG.to_owned());
+                }
+            }
+            Framing::EventStream(parser) => {
+                if let Err(BrokenStream(text)) = parser.finish() {
+                    answer.fail(text.to_owned());
+                }
+            }
         }
         end(&mut **decode, answer);
     }
@@ -154,6 +199,27 @@ fn take(
         events.extend(serde_json::from_str::<Value>(frame.data));
     }
     match decode.frame(answer, frame) {
+        Ok(Progress::More) => {}
+        Ok(Progress::Complete) => end(decode, answer),
+        Err(text) => answer.fail(text),
+    }
+}
+
+fn take_message(
+    decode: &mut dyn Decode,
+    answer: &mut Answer,
+    events: &mut Option<Vec<Value>>,
+    message: &StreamMessage<'_>,
+) {
+    if answer.is_ended() {
+        return;
+    }
+    if let Some(events) = events {
+        let payload = serde_json::from_slice::<Value>(message.payload).unwrap_or_default();
+        let name = message.text(":event-type").to_owned();
+        events.push(serde_json::json!({ name: payload }));
+    }
+    match decode.message(answer, message) {
         Ok(Progress::More) => {}
         Ok(Progress::Complete) => end(decode, answer),
         Err(text) => answer.fail(text),

@@ -16,6 +16,7 @@ use crate::connections::Connections;
 use crate::deadlines::{Deadlines, Interruption};
 use crate::decoder::ResponseDecoder;
 use crate::http_request::HttpRequest;
+use crate::identity::CloudIdentity;
 use crate::request::{EventStream, Request, StreamEvent};
 use crate::transport::{Cause, Failure, backoff, send, status_failure};
 use crate::wire::build_request;
@@ -142,7 +143,7 @@ impl Exchange {
                 attempt = retry + 1,
                 "sending the request"
             );
-            let failure = match self.attempt(&client, &outgoing).await {
+            let failure = match self.attempt(&client, &outgoing, &url).await {
                 Ok(response) => {
                     let status = response.status().as_u16();
                     debug!(status, attempt = retry + 1, "the response begins");
@@ -270,10 +271,22 @@ impl Exchange {
         &self,
         client: &Client,
         outgoing: &HttpRequest,
+        url: &Url,
     ) -> Result<Response, Result<Failure, Interruption>> {
         let wait = self.request.options.timeouts.first_byte;
         let exchanged = async {
-            let response = send(client, outgoing).await?;
+            let response = match &outgoing.signer {
+                Some(signer) => {
+                    let signed = HttpRequest {
+                        url: outgoing.url.clone(),
+                        headers: signer.signed(outgoing, url),
+                        body: outgoing.body.clone(),
+                        signer: None,
+                    };
+                    send(client, &signed).await?
+                }
+                None => send(client, outgoing).await?,
+            };
             if response.status().is_success() {
                 return Ok(response);
             }
@@ -296,10 +309,11 @@ impl Exchange {
         }
     }
 
-    /// Google's and Mistral's own libraries do not retry; the loop above this layer does.
+    /// Google's and Mistral's own libraries do not retry, and that of AWS always does twice; the loop above this layer does.
     fn max_retries(&self) -> u32 {
         match self.request.model.api.as_str() {
             "google-generative-ai" | "google-vertex" | "mistral-conversations" => 0,
+            "bedrock-converse-stream" => 2,
             _ => self.request.options.retry.max_retries,
         }
     }
@@ -386,7 +400,10 @@ impl Exchange {
             let values = headers
                 .filter(|(name, _)| holds_secret(name))
                 .map(|(_, value)| value.strip_prefix("Bearer ").unwrap_or(value));
-            for secret in key.into_iter().chain(values) {
+            let identity = self.request.options.identity.as_ref();
+            let identity = identity.map(CloudIdentity::secrets).unwrap_or_default();
+            let identity = identity.iter().map(ExposeSecret::expose_secret);
+            for secret in key.into_iter().chain(values).chain(identity) {
                 if secret.len() >= MIN_SECRET_LENGTH && text.contains(secret) {
                     *text = text.replace(secret, "***");
                 }

@@ -6,6 +6,7 @@ use pinion_message::{Block, Content, Message};
 use secrecy::ExposeSecret;
 use serde::Serialize;
 
+use crate::identity::RequestSigner;
 use crate::request::{CacheRetention, Request};
 
 /// One HTTP request: a POST of JSON.
@@ -14,6 +15,8 @@ pub struct HttpRequest {
     /// In order of definition; names are lower case and occur once.
     pub headers: Vec<(String, String)>,
     pub body: Bytes,
+    /// Signs the request when it is sent.
+    pub(crate) signer: Option<RequestSigner>,
 }
 
 impl std::fmt::Debug for HttpRequest {
@@ -85,6 +88,7 @@ impl Headers {
             url,
             headers: self.0,
             body: body.into(),
+            signer: None,
         })
     }
 }

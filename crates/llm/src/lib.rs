@@ -1,10 +1,11 @@
 //! Models: the registry, the providers, and one stream of events per request.
 //!
-//! The five wire protocols, the offline model and cassettes all answer with the same
+//! The wire protocols, the offline model and cassettes all answer with the same
 //! [`StreamEvent`]s. This crate does not depend on sessions, running tools or agents.
 
 mod answer;
 mod anthropic;
+mod bedrock;
 mod cassette;
 mod catalog;
 mod classify;
@@ -15,6 +16,7 @@ mod credential_report;
 mod credentials;
 mod deadlines;
 mod decoder;
+mod event_stream;
 mod exchange;
 mod google;
 mod http_request;

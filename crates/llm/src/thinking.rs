@@ -1,12 +1,16 @@
 //! Maps thinking levels to each API's values, and computes the output cap that belongs to them.
 //! `Model::clamp_thinking` decides which levels a model has.
 
-use pinion_message::{Model, ThinkingLevel};
+use pinion_message::{Block, Content, Message, Model, ThinkingLevel};
 
 use crate::request::{Request, RequestOptions};
 
 /// The output cap of requests that set none.
 const DEFAULT_MAX_TOKENS: u64 = 32_000;
+/// Tokens of the context window that stay free.
+const CONTEXT_RESERVE: u64 = 4096;
+/// The estimate for an image.
+const IMAGE_TOKENS: u64 = 1200;
 /// Tokens reserved for the answer when the thinking budget would take all of the cap.
 const ANSWER_RESERVE: u64 = 1024;
 
@@ -60,6 +64,47 @@ pub(crate) fn max_tokens(request: &Request) -> Option<u64> {
         .max_tokens
         .or(Some(default).filter(|_| !uncapped))
         .filter(|&tokens| tokens > 0)
+}
+
+/// The output cap: the requested one, or the model's, reduced to what its context window leaves; `None` if neither is
+/// known.
+pub(crate) fn fitting_max_tokens(request: &Request) -> Option<u64> {
+    let model = &request.model;
+    if request.options.max_tokens.is_some() || model.max_tokens == 0 || model.context_window == 0 {
+        return request.options.max_tokens.filter(|&tokens| tokens > 0);
+    }
+    let used = estimated_prompt_tokens(request).saturating_add(CONTEXT_RESERVE);
+    let left = model.context_window.saturating_sub(used).max(1);
+    Some(model.max_tokens.min(left))
+}
+
+/// Estimates the tokens of the prompt from its characters, two for seven.
+fn estimated_prompt_tokens(request: &Request) -> u64 {
+    let of_text = |text: &str| (text.chars().count() as u64 * 2).div_ceil(7);
+    let of_blocks = |blocks: &[Block]| -> u64 {
+        let of_block = |block: &Block| match block {
+            Block::Text(block) => of_text(&block.text),
+            Block::Thinking(block) => of_text(&block.thinking),
+            Block::ToolCall(call) => of_text(&call.name) + of_text(&call.arguments.to_string()),
+            Block::Image { .. } => IMAGE_TOKENS,
+        };
+        blocks.iter().map(of_block).sum()
+    };
+    let messages = request.messages.iter().map(|message| match &**message {
+        Message::User(user) => match &user.content {
+            Content::Text(text) => of_text(text),
+            Content::Blocks(blocks) => of_blocks(blocks),
+        },
+        Message::Assistant(answer) => of_blocks(&answer.content),
+        Message::ToolResult(result) => of_blocks(&result.content),
+        _ => 0,
+    });
+    let prompt = request.system_prompt.as_deref().map_or(0, of_text);
+    let tools = match request.tools.len() {
+        0 => 0,
+        _ => serde_json::to_string(&request.tools[..]).map_or(0, |tools| of_text(&tools)),
+    };
+    prompt + tools + messages.sum::<u64>()
 }
 
 /// Tokens to think with at `level`, as the user set them or by default.

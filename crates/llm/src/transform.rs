@@ -22,8 +22,32 @@ pub(crate) const NO_RESULT: &str = "No result provided";
 /// `messages` in the form that `model` accepts. Messages that are never sent to a model are left
 /// out.
 pub fn transform(messages: &[Arc<Message>], model: &Model) -> Vec<Arc<Message>> {
+    rewritten(messages, model, ForeignThinking::BecomesText)
+}
+
+/// As [`transform`], without the thinking of other models.
+pub(crate) fn transform_dropping_thinking(
+    messages: &[Arc<Message>],
+    model: &Model,
+) -> Vec<Arc<Message>> {
+    rewritten(messages, model, ForeignThinking::IsDropped)
+}
+
+/// The treatment of thinking of another model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ForeignThinking {
+    BecomesText,
+    IsDropped,
+}
+
+fn rewritten(
+    messages: &[Arc<Message>],
+    model: &Model,
+    foreign_thinking: ForeignThinking,
+) -> Vec<Arc<Message>> {
     let mut rewriting = Rewriting {
         model,
+        foreign_thinking,
         ids: IdRewriter::new(model),
         renamed: HashMap::new(),
     };
@@ -111,6 +135,7 @@ impl Pairing {
 
 struct Rewriting<'a> {
     model: &'a Model,
+    foreign_thinking: ForeignThinking,
     ids: IdRewriter<'a>,
     /// Old to new ids of the calls seen so far, where they differ.
     renamed: HashMap<String, String>,
@@ -203,6 +228,7 @@ impl Rewriting<'_> {
                 redacted: Some(true),
                 ..
             }) => None,
+            Block::Thinking(_) if self.foreign_thinking == ForeignThinking::IsDropped => None,
             Block::Thinking(thinking) if thinking.thinking.trim().is_empty() => None,
             Block::Thinking(thinking) => Some(Block::text(thinking.thinking.clone())),
             Block::Text(text) => Some(Block::Text(TextBlock {

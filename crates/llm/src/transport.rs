@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::http_request::HttpRequest;
 use crate::wire_json::error_message;
+use crate::{bedrock, responses};
 
 /// Bytes of an error body that are read.
 const MAX_ERROR_BODY: usize = 256 * 1024;
@@ -143,6 +144,26 @@ pub(crate) async fn status_failure(api: &str, mut response: Response) -> Failure
     }
     let body = String::from_utf8_lossy(&body);
     let reason = status.canonical_reason().unwrap_or_default();
+    let code = status.as_u16();
+    if api == "bedrock-converse-stream" {
+        return Failure {
+            text: shorten_bytes(bedrock::failure_text(code, &headers, &body), MAX_ERROR_TEXT),
+            retryable: bedrock::is_retryable_status(code),
+            delay: server_delay(&headers),
+            status: Some(code),
+            cause: None,
+        };
+    }
+    if api == "openai-codex-responses" {
+        let (text, is_final) = responses::codex_failure(code, &body);
+        return Failure {
+            text: shorten_bytes(text, MAX_ERROR_TEXT),
+            retryable: !is_final && matches!(code, 429 | 500 | 502 | 503 | 504),
+            delay: server_delay(&headers),
+            status: Some(code),
+            cause: None,
+        };
+    }
     Failure {
         text: status_text(api, status.as_u16(), reason, &body),
         retryable: is_retryable_status(status.as_u16(), &headers),

@@ -9,10 +9,10 @@ use crate::google::Host;
 use crate::http_request::HttpRequest;
 use crate::request::{EventStream, Provider, Request};
 use crate::responses::Flavour;
-use crate::{anthropic, completions, google, mistral, responses};
+use crate::{anthropic, bedrock, completions, google, mistral, responses};
 
 /// The APIs that are supported over HTTP.
-pub(crate) const SUPPORTED_APIS: [&str; 7] = [
+pub(crate) const SUPPORTED_APIS: [&str; 9] = [
     "anthropic-messages",
     "openai-completions",
     "openai-responses",
@@ -20,6 +20,8 @@ pub(crate) const SUPPORTED_APIS: [&str; 7] = [
     "google-generative-ai",
     "google-vertex",
     "mistral-conversations",
+    "bedrock-converse-stream",
+    "openai-codex-responses",
 ];
 
 /// Reports whether pinion itself sends requests to servers with this API.
@@ -81,6 +83,8 @@ pub fn build_request(request: &Request) -> Result<HttpRequest, String> {
         "google-generative-ai" => google::build(request, Host::GenerativeLanguage),
         "google-vertex" => google::build(request, Host::Vertex),
         "mistral-conversations" => mistral::build(request),
+        "bedrock-converse-stream" => bedrock::build(request),
+        "openai-codex-responses" => responses::build_codex(request),
         api => Err(format!("No API provider registered for api: {api}")),
     }
 }
@@ -108,7 +112,13 @@ mod tests {
                 system_prompt: None,
                 messages: Vec::new(),
                 tools: Arc::new([]),
-                options: RequestOptions::default(),
+                options: RequestOptions {
+                    // A token that names an account.
+                    api_key: Some(
+                        "h.eyJodHRwczovL2FwaS5vcGVuYWkuY29tL2F1dGgiOnsiY2hhdGdwdF9hY2NvdW50X2lkIjoiYSJ9fQ.s".into(),
+                    ),
+                    ..RequestOptions::default()
+                },
                 cancel: tokio_util::sync::CancellationToken::new(),
             };
             assert!(build_request(&request).is_ok(), "{api}");

@@ -662,6 +662,7 @@ fn a_hint_does_not_suggest_what_cannot_work() {
     for (provider, part) in [
         ("radius", "pinion does not support the API of"),
         ("openai-codex", "takes logins only"),
+        ("amazon-bedrock", "AWS_BEARER_TOKEN_BEDROCK"),
         ("google-vertex", "GOOGLE_CLOUD_PROJECT"),
         ("openrouter", "pinion login openrouter"),
     ] {

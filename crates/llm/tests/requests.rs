@@ -11,8 +11,9 @@ mod support;
 use std::collections::BTreeMap;
 
 use pinion_llm::{HttpRequest, build_request};
+use pinion_message::Secret;
 use serde_json::{Value, json};
-use support::{context, files, hello, read, request, rows};
+use support::{context, files, hello, images_after_results, read, request, rows};
 
 /// Texts whose wording differs from the captured requests.
 const FILLERS: [(&str, &str); 5] = [
@@ -70,37 +71,6 @@ fn compare(name: &str, built: &HttpRequest, expected: &Value) {
             pretty(&expected)
         );
     }
-}
-
-/// Images that results cannot contain come after the whole run of results, not between them.
-fn images_after_results(contents: &Value) -> Value {
-    let mut turns: Vec<Value> = Vec::new();
-    let (mut results, mut images) = (Vec::new(), Vec::new());
-    for turn in contents.as_array().unwrap().iter().chain([&json!(null)]) {
-        let parts = turn["parts"].as_array().cloned().unwrap_or_default();
-        match parts.first() {
-            Some(first) if first.get("functionResponse").is_some() => results.extend(parts),
-            Some(first) if first["text"] == "Tool result image:" => {
-                images.extend(
-                    if images.is_empty() {
-                        &parts[..]
-                    } else {
-                        &parts[1..]
-                    }
-                    .to_vec(),
-                );
-            }
-            _ => {
-                for parts in [std::mem::take(&mut results), std::mem::take(&mut images)] {
-                    if !parts.is_empty() {
-                        turns.push(json!({"role": "user", "parts": parts}));
-                    }
-                }
-                turns.extend((!turn.is_null()).then(|| turn.clone()));
-            }
-        }
-    }
-    Value::Array(turns)
 }
 
 fn check_folder(folder: &str, count: usize) {
@@ -170,7 +140,9 @@ fn thinking_uses_the_members_of_each_server() {
         model["baseUrl"] = json!(url);
         let level = Some(&row["level"]).filter(|level| **level != "off");
         let vector = json!({"model": model, "options": {"reasoning": level}});
-        let built = build_request(&request(&vector, &hello(), "")).unwrap();
+        let mut request = request(&vector, &hello(), "");
+        request.options.api_key = Some(Secret::from("sk-key"));
+        let built = build_request(&request).unwrap();
         let body: Value = serde_json::from_slice(&built.body).unwrap();
         let mut sent = serde_json::Map::new();
         for member in MEMBERS {

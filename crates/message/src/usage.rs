@@ -67,7 +67,15 @@ impl Usage {
         self.cost.input = part(rates.input, self.input);
         self.cost.output = part(rates.output, self.output);
         self.cost.cache_read = part(rates.cache_read, self.cache_read);
-        self.cost.cache_write = part(rates.cache_write, self.cache_write);
+        // An hour in the cache is charged at twice the rate of input.
+        let hour = self
+            .cache_write_1h
+            .unwrap_or_default()
+            .min(self.cache_write);
+        self.cost.cache_write = part(rates.cache_write, self.cache_write - hour);
+        if hour > 0 {
+            self.cost.cache_write += part(2.0 * rates.input, hour);
+        }
         self.cost.total =
             self.cost.input + self.cost.output + self.cost.cache_read + self.cost.cache_write;
         self.cost.total_from_provider = Some(false);

@@ -38,7 +38,7 @@ pub struct Chosen {
 /// The credentials of requests.
 #[derive(Debug, Clone)]
 pub enum Access {
-    Given(Authorization),
+    Given(Box<Authorization>),
     /// Credentials from pinion's own registry, looked up for each request.
     Registry,
 }
@@ -52,7 +52,7 @@ impl Chosen {
     ) -> BoxFuture<'static, Result<Authorization, CredentialError>> {
         match &self.access {
             Access::Given(authorization) => {
-                let authorization = authorization.clone();
+                let authorization = Authorization::clone(authorization);
                 Box::pin(async move { Ok(authorization) })
             }
             Access::Registry => {
@@ -146,7 +146,7 @@ pub(crate) fn of_api_type(
     let bearer = bearer(resolved, api_type, now)?;
     let address = address(resolved, api_type)?;
     let access = match bearer {
-        Some(token) => Some(Access::Given(with_token(api_type, token))),
+        Some(token) => Some(Access::Given(Box::new(with_token(api_type, token)))),
         None => access(resolved, registry, host, api_type, &address),
     };
     let Some(access) = access else {
@@ -313,10 +313,10 @@ fn access(
 }
 
 fn with_key(key: Secret) -> Access {
-    Access::Given(Authorization {
+    Access::Given(Box::new(Authorization {
         api_key: Some(key),
         ..Authorization::default()
-    })
+    }))
 }
 
 pub(crate) fn static_key(resolved: &Resolved, api_type: &ApiType) -> Option<Secret> {

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::messages::{Part, WireMessage, cache_last_part, messages};
 use crate::compat;
 use crate::http_request::{CacheControl, Headers, HttpRequest, api_key, cache_session, url};
+use crate::identity::CloudIdentity;
 use crate::request::Request;
 use crate::sampling;
 use crate::thinking::{Mapped, budget, cap_and_budget, mapped, max_tokens};
@@ -142,7 +143,8 @@ pub(crate) fn build(request: &Request) -> Result<HttpRequest, String> {
 fn headers(request: &Request, compat: &compat::Anthropic) -> Headers {
     let mut headers = Headers::json("application/json");
     let key = api_key(request).unwrap_or_default();
-    let subscription = key.contains("sk-ant-oat");
+    let workload = matches!(request.options.identity, Some(CloudIdentity::Workload));
+    let subscription = key.contains("sk-ant-oat") || workload;
     match request.model.provider.as_str() {
         "cloudflare-ai-gateway" => headers.bearer("cf-aig-authorization", request),
         "github-copilot" => headers.bearer("authorization", request),

@@ -199,15 +199,6 @@ impl Credentials {
 
 fn secrets_of(kept: &Kept) -> Vec<Secret> {
     let mut secrets: Vec<Secret> = kept.key.iter().cloned().collect();
-    match &kept.identity {
-        CloudIdentity::Aws { keys, .. } => {
-            if let Some(keys) = keys {
-                secrets.push(keys.secret_access_key.clone());
-                secrets.extend(keys.session_token.clone());
-            }
-        }
-        CloudIdentity::Google { token, .. } => secrets.push(token.clone()),
-        CloudIdentity::Workload => {}
-    }
+    secrets.extend(kept.identity.secrets());
     secrets
 }

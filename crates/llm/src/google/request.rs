@@ -1,16 +1,19 @@
 //! Builds requests of Google's APIs from the contents, the tools and the settings of a request.
 
 use pinion_message::ToolSpec;
+use secrecy::ExposeSecret;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::contents::{WireContent, contents};
 use super::thinking::{ThinkingConfig, thinking_config};
-use crate::http_request::{Headers, HttpRequest, api_key, url};
+use crate::http_request::url;
+use crate::http_request::{Headers, HttpRequest, api_key, base_url};
+use crate::identity::CloudIdentity;
 use crate::request::Request;
 use crate::sampling;
-use crate::thinking::max_tokens;
-use crate::transform::transform;
+use crate::thinking::{fitting_max_tokens, max_tokens};
+use crate::transform::{transform, transform_dropping_thinking};
 
 /// Google's hosts, which differ in their addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +62,10 @@ struct GenerationConfig {
 
 pub(crate) fn build(request: &Request, host: Host) -> Result<HttpRequest, String> {
     let model = &*request.model;
-    let history = transform(&request.messages, model);
+    let history = match host {
+        Host::GenerativeLanguage => transform(&request.messages, model),
+        Host::Vertex => transform_dropping_thinking(&request.messages, model),
+    };
     let system = request
         .system_prompt
         .as_deref()
@@ -75,13 +81,33 @@ pub(crate) fn build(request: &Request, host: Host) -> Result<HttpRequest, String
         tools,
         generation_config: GenerationConfig {
             temperature: request.options.temperature,
-            max_output_tokens: max_tokens(request),
+            max_output_tokens: match host {
+                Host::GenerativeLanguage => max_tokens(request),
+                Host::Vertex => fitting_max_tokens(request),
+            },
             thinking_config: model.reasoning.then(|| thinking_config(request, host)),
             sampling: sampling::members(request),
         },
     };
     let mut headers = Headers::json("*/*");
-    headers.set("x-goog-api-key", api_key(request).unwrap_or_default());
+    match (&request.options.identity, host) {
+        (
+            Some(CloudIdentity::Google {
+                token,
+                quota_project,
+            }),
+            Host::Vertex,
+        ) => {
+            headers.set(
+                "authorization",
+                &format!("Bearer {}", token.expose_secret()),
+            );
+            if let Some(project) = quota_project {
+                headers.set("x-goog-user-project", project);
+            }
+        }
+        _ => headers.set("x-goog-api-key", api_key(request).unwrap_or_default()),
+    }
     headers.model(request);
     let path = format!("models/{}:streamGenerateContent?alt=sse", model.id);
     let address = match host {
@@ -104,12 +130,50 @@ fn declaration(spec: &ToolSpec) -> Declaration<'_> {
     }
 }
 
-/// The address for an API key, which contains neither project nor location.
+/// The address. With a key it contains neither project nor location; an address of the user's own replaces both.
 fn vertex_url(request: &Request, path: &str) -> Result<String, String> {
-    let path = format!("v1/publishers/google/{path}");
-    let base = &request.model.base_url;
-    if base.is_empty() || base.contains("{location}") {
-        return Ok(format!("https://aiplatform.googleapis.com/{path}"));
+    let base = base_url(request);
+    let path = format!("publishers/google/{path}");
+    if !base.is_empty() && !base.contains("{location}") {
+        let version = if has_version(base) { "" } else { "v1/" };
+        return url(request, &format!("{version}{path}"));
     }
-    url(request, &path)
+    let Some(CloudIdentity::Google { .. }) = request.options.identity else {
+        return Ok(format!("https://aiplatform.googleapis.com/v1/{path}"));
+    };
+    let variable = |name: &str| request.options.environment.get(name);
+    let project = variable("GOOGLE_CLOUD_PROJECT").or_else(|| variable("GCLOUD_PROJECT"));
+    let project = project.ok_or(
+        "Vertex AI requires a project ID. Set GOOGLE_CLOUD_PROJECT/GCLOUD_PROJECT or pass project in options.",
+    )?;
+    let location = variable("GOOGLE_CLOUD_LOCATION").ok_or(
+        "Vertex AI requires a location. Set GOOGLE_CLOUD_LOCATION or pass location in options.",
+    )?;
+    let host = match location.as_str() {
+        "global" => "aiplatform.googleapis.com".to_owned(),
+        "us" | "eu" => format!("aiplatform.{location}.rep.googleapis.com"),
+        _ => format!("{location}-aiplatform.googleapis.com"),
+    };
+    let is_name = |text: &str| {
+        text.chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':'))
+    };
+    if !is_name(&location) || !is_name(&project) {
+        return Err(format!(
+            "The project {project:?} or the location {location:?} of Vertex AI is not a name. Check GOOGLE_CLOUD_PROJECT and \
+             GOOGLE_CLOUD_LOCATION."
+        ));
+    }
+    Ok(format!(
+        "https://{host}/v1/projects/{project}/locations/{location}/{path}"
+    ))
+}
+
+/// Reports whether an address has a segment like `v1` or `v1beta1`.
+fn has_version(base: &str) -> bool {
+    let (_, rest) = base.split_once("://").unwrap_or(("", base));
+    rest.split('/').skip(1).any(|segment| {
+        let mut letters = segment.chars();
+        letters.next() == Some('v') && letters.next().is_some_and(|c| c.is_ascii_digit())
+    })
 }

@@ -107,7 +107,12 @@ fn the_provider_of_the_maker_is_preferred() {
             "openai/gpt-5.4",
         ),
         // Credentials for an API that is not supported do not.
-        (&["AWS_PROFILE"], "opus", "anthropic/claude-opus-5-5"),
+        (&["RADIUS_API_KEY"], "opus", "anthropic/claude-opus-5-5"),
+        (
+            &["AWS_PROFILE"],
+            "opus",
+            "amazon-bedrock/us.anthropic.claude-opus-5-5",
+        ),
     ] {
         let registry = registry("{\"providers\":{}}", variables);
         let resolved = resolve_model(&registry, None, pattern).unwrap();
@@ -317,8 +322,8 @@ fn the_first_model_follows_the_order_of_sources() {
 }
 
 #[test]
-fn without_keys_there_is_no_first_model_and_unsupported_clouds_do_not_count() {
-    let empty = registry("{\"providers\":{}}", &["AWS_PROFILE"]);
+fn without_keys_there_is_no_first_model_and_unsupported_apis_do_not_count() {
+    let empty = registry("{\"providers\":{}}", &["RADIUS_API_KEY"]);
     assert!(initial_model(&empty, &InitialOptions::default()).is_none());
     empty.set_include_offline(true);
     let initial = initial_model(&empty, &InitialOptions::default()).unwrap();

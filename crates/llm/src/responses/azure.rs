@@ -34,10 +34,15 @@ pub(super) fn azure_url(request: &Request) -> Result<String, String> {
     let mut base = pinion_http::Url::parse(&base)
         .map_err(|_| format!("The Azure base URL {base:?} is not a URL. Write it like \"https://NAME.openai.azure.com\"."))?;
     let host = base.host_str().unwrap_or_default();
-    let azure = [".openai.azure.com", ".cognitiveservices.azure.com"];
+    let azure = [
+        ".openai.azure.com",
+        ".cognitiveservices.azure.com",
+        ".ai.azure.com",
+    ];
     if azure.iter().any(|domain| host.ends_with(domain)) {
         base.set_query(None);
-        if matches!(base.path().trim_end_matches('/'), "" | "/openai") {
+        let path = base.path().trim_end_matches('/');
+        if matches!(path, "" | "/openai" | "/openai/v1/responses") {
             base.set_path("/openai/v1");
         }
     }

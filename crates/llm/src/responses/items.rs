@@ -8,9 +8,9 @@ use pinion_message::{
     AssistantMessage, Block, Content, Message, Model, ToolCall, ToolResultMessage,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::compat;
 use crate::http_request::{DataUrl, joined_text};
 use crate::request::Request;
 use crate::tool_ids::short_hash;
@@ -26,6 +26,12 @@ pub(super) enum Item<'a> {
         content: ItemContent<'a>,
     },
     Reasoning(&'a RawValue),
+    /// Tools that travel among the items.
+    AdditionalTools {
+        r#type: &'static str,
+        role: &'static str,
+        tools: Vec<Value>,
+    },
     Answer(Answer<'a>),
     Call(FunctionCall<'a>),
     Output {
@@ -92,23 +98,39 @@ pub(super) struct TextSignature<'a> {
     phase: Option<Cow<'a, str>>,
 }
 
+/// The role of the system prompt among the items.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PromptRole {
+    Developer,
+    System,
+    /// It is not an item.
+    Absent,
+}
+
+impl PromptRole {
+    fn role(self) -> Option<&'static str> {
+        match self {
+            Self::Developer => Some("developer"),
+            Self::System => Some("system"),
+            Self::Absent => None,
+        }
+    }
+}
+
 pub(super) fn items<'a>(
     request: &'a Request,
     history: &'a [Arc<Message>],
-    compat: &compat::Responses,
+    prompt: PromptRole,
 ) -> Vec<Item<'a>> {
     let model = &*request.model;
     let mut items = Vec::with_capacity(history.len() + 1);
-    if let Some(prompt) = request
-        .system_prompt
-        .as_deref()
-        .filter(|prompt| !prompt.is_empty())
+    let text = request.system_prompt.as_deref();
+    if let Some(text) = text.filter(|text| !text.is_empty())
+        && let Some(role) = prompt.role()
     {
-        let developer = model.reasoning && compat.developer_role;
-        let role = if developer { "developer" } else { "system" };
         items.push(Item::Message {
             role,
-            content: ItemContent::Text(prompt.into()),
+            content: ItemContent::Text(text.into()),
         });
     }
     for (number, message) in history.iter().enumerate() {

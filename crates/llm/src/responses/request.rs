@@ -8,12 +8,12 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::azure::{azure_deployment, azure_url};
-use super::items::{Item, items};
+use super::items::{Item, PromptRole, items};
 use crate::compat;
-use crate::http_request::{Headers, HttpRequest, api_key, cache_session, url};
+use crate::http_request::{Headers, HttpRequest, api_key, base_url, cache_session, url};
 use crate::request::{CacheRetention, Request};
 use crate::sampling;
-use crate::thinking::{Mapped, clamped, effort, mapped, max_tokens};
+use crate::thinking::{Mapped, clamped, effort, fitting_max_tokens, mapped, max_tokens};
 use crate::transform::transform;
 
 /// The vendor of the Responses API.
@@ -32,8 +32,7 @@ struct Body<'a> {
     prompt_cache_key: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt_cache_retention: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    store: Option<bool>,
+    store: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_output_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,6 +63,18 @@ struct Tool<'a> {
     strict: bool,
 }
 
+/// The smallest output cap that Azure accepts.
+const MIN_AZURE_CAP: u64 = 16;
+
+/// Reports whether the key is a token of "Sign in with ChatGPT", with which the API refuses some members.
+fn is_chatgpt_login(request: &Request) -> bool {
+    let key = api_key(request).unwrap_or_default();
+    request.model.provider == "openai"
+        && base_url(request).trim_end_matches('/') == "https://api.openai.com/v1"
+        && !key.is_empty()
+        && !key.starts_with("sk-")
+}
+
 pub(crate) fn build(request: &Request, flavour: Flavour) -> Result<HttpRequest, String> {
     let model = &*request.model;
     let options = &request.options;
@@ -72,22 +83,33 @@ pub(crate) fn build(request: &Request, flavour: Flavour) -> Result<HttpRequest, 
     let azure = flavour == Flavour::Azure;
     let long = options.cache_retention == CacheRetention::Long && compat.long_cache && !azure;
     let (reasoning, include) = reasoning(request, &compat);
+    // The API calls the role of the prompt differently for models that think.
+    let prompt = if model.reasoning && compat.developer_role {
+        PromptRole::Developer
+    } else {
+        PromptRole::System
+    };
+    let chatgpt = is_chatgpt_login(request);
     let body = Body {
         model: if azure {
             azure_deployment(request).into()
         } else {
             (&model.id).into()
         },
-        input: items(request, &history, &compat),
+        input: items(request, &history, prompt),
         stream: true,
         prompt_cache_key: match flavour {
             Flavour::OpenAi => cache_session(request),
             Flavour::Azure => options.session_id.as_deref(),
         },
-        prompt_cache_retention: long.then_some("24h"),
-        store: (!azure).then_some(false),
-        max_output_tokens: max_tokens(request).filter(|_| compat.max_output_tokens),
-        temperature: options.temperature,
+        prompt_cache_retention: (long && !chatgpt).then_some("24h"),
+        store: false,
+        max_output_tokens: match flavour {
+            Flavour::Azure => fitting_max_tokens(request).map(|tokens| tokens.max(MIN_AZURE_CAP)),
+            Flavour::OpenAi => max_tokens(request),
+        }
+        .filter(|_| compat.max_output_tokens && !chatgpt),
+        temperature: options.temperature.filter(|_| !chatgpt),
         tools: request.tools.iter().map(tool).collect(),
         reasoning,
         include,

@@ -14,6 +14,8 @@ use crate::wire_json::{Count, Text, error_message, is_truthy, object, read, stra
 #[derive(Default)]
 pub(crate) struct Stream {
     items: Vec<Item>,
+    /// The server is that of ChatGPT subscriptions, which has errors of its own.
+    is_codex: bool,
     outcome: Option<Result<StopReason, String>>,
 }
 
@@ -155,6 +157,14 @@ impl Decode for Stream {
 }
 
 impl Stream {
+    /// A stream of ChatGPT subscriptions.
+    pub(crate) fn codex() -> Self {
+        Self {
+            is_codex: true,
+            ..Self::default()
+        }
+    }
+
     fn event(&mut self, answer: &mut Answer, event: &Event<'_>) -> Result<(), String> {
         match event.r#type.as_str() {
             "response.created" => {
@@ -194,6 +204,17 @@ impl Stream {
                     self.completed(answer, response);
                 }
             }
+            "response.failed" if self.is_codex => {
+                let error = event.response.as_ref().and_then(|it| it.error.as_ref());
+                let message = error
+                    .map(|error| text(error, "message"))
+                    .unwrap_or_default();
+                return Err(match message {
+                    "" => "Codex response failed".to_owned(),
+                    message => message.to_owned(),
+                });
+            }
+            "error" if self.is_codex => return Err(codex_error(event)),
             "response.failed" => return Err(failed(event.response.as_ref())),
             "error" => return Err(error_event(event)),
             // Proxies in front of the API send errors without a type.
@@ -299,7 +320,17 @@ impl Stream {
 
     fn completed(&mut self, answer: &mut Answer, response: &Response<'_>) {
         answer.set_response_id(response.id.as_str());
-        answer.set_raw_stop_reason(response.status.as_str());
+        let known = [
+            "completed",
+            "incomplete",
+            "failed",
+            "cancelled",
+            "in_progress",
+            "queued",
+        ];
+        if !self.is_codex || known.contains(&response.status.as_str()) {
+            answer.set_raw_stop_reason(response.status.as_str());
+        }
         if let Some(counts) = &response.usage {
             let details = counts.input_tokens_details.as_ref();
             let Count(cache_read) = details
@@ -327,6 +358,7 @@ impl Stream {
             ("incomplete", reason) => Err(format!("Response incomplete: {reason}")),
             ("completed" | "in_progress" | "queued" | "", _) => Ok(StopReason::Stop),
             ("failed" | "cancelled", _) => Err(failed(Some(response))),
+            _ if self.is_codex => Ok(StopReason::Stop),
             (other, _) => Err(format!("Unhandled response status: {other}")),
         });
     }
@@ -411,6 +443,20 @@ fn failed(response: Option<&Response<'_>>) -> String {
         Some(reason) => format!("incomplete: {reason}"),
         None => "Unknown error (no error details in response)".to_owned(),
     }
+}
+
+fn codex_error(event: &Event<'_>) -> String {
+    let nested = event.error.as_ref().filter(|error| error.is_object());
+    let nested = |name: &str| nested.map(|error| text(error, name)).unwrap_or_default();
+    let code = event.code.as_str().unwrap_or_default();
+    let texts = [
+        event.message.as_str(),
+        nested("message"),
+        code,
+        nested("code"),
+    ];
+    let found = texts.into_iter().find(|text| !text.is_empty());
+    format!("Codex error: {}", found.unwrap_or("no details"))
 }
 
 fn error_event(event: &Event<'_>) -> String {

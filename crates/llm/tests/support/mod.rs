@@ -20,6 +20,8 @@ pub fn vectors() -> PathBuf {
 
 pub fn read(path: &Path) -> Value {
     let text = std::fs::read_to_string(path).unwrap();
+    // Some vectors hold half surrogate pairs on purpose.
+    let text = without_lone_surrogates(&text);
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
@@ -121,4 +123,35 @@ pub fn options(from: &Value) -> RequestOptions {
         options.timeouts.first_byte = Duration::from_millis(timeout);
     }
     options
+}
+
+/// Images that results cannot contain come after the whole run of results, not between them.
+pub fn images_after_results(contents: &Value) -> Value {
+    let mut turns: Vec<Value> = Vec::new();
+    let (mut results, mut images) = (Vec::new(), Vec::new());
+    for turn in contents.as_array().unwrap().iter().chain([&json!(null)]) {
+        let parts = turn["parts"].as_array().cloned().unwrap_or_default();
+        match parts.first() {
+            Some(first) if first.get("functionResponse").is_some() => results.extend(parts),
+            Some(first) if first["text"] == "Tool result image:" => {
+                images.extend(
+                    if images.is_empty() {
+                        &parts[..]
+                    } else {
+                        &parts[1..]
+                    }
+                    .to_vec(),
+                );
+            }
+            _ => {
+                for parts in [std::mem::take(&mut results), std::mem::take(&mut images)] {
+                    if !parts.is_empty() {
+                        turns.push(json!({"role": "user", "parts": parts}));
+                    }
+                }
+                turns.extend((!turn.is_null()).then(|| turn.clone()));
+            }
+        }
+    }
+    Value::Array(turns)
 }
