@@ -9,10 +9,8 @@ use crate::tables::{prompts, root};
 /// Commands of comparable tools, with the hint to pinion's counterpart.
 const ELSEWHERE: &[(&[&str], &str)] = &[
     (
-        &[
-            "login", "logout", "account", "whoami", "key", "keys", "signin", "signup",
-        ],
-        "Keys come from the environment, such as ANTHROPIC_API_KEY, or from auth.json; `pinion doctor` shows what is set.",
+        &["account", "whoami", "key", "keys", "signin", "signup"],
+        "To sign in to a provider or store its key, use `pinion login`. Keys also come from the environment, such as ANTHROPIC_API_KEY, or from auth.json; `pinion doctor` shows what is set.",
     ),
     (
         &["configure", "settings", "setup", "init", "onboard", "env"],
@@ -180,8 +178,12 @@ mod tests {
     fn words_that_are_not_prompts_are_refused_with_a_hint() {
         for (line, said) in [
             (&["hbu", "serve"][..], "Did you mean `hub`?"),
-            (&["login"], "ANTHROPIC_API_KEY"),
-            (&["Login"], "ANTHROPIC_API_KEY"),
+            (&["whoami"], "pinion login"),
+            (&["Keys"], "ANTHROPIC_API_KEY"),
+            (
+                &["--offline", "login"],
+                "commands come first: `pinion login …`",
+            ),
             (&["lgoin"], "Did you mean `login`?"),
             (&["--no-session", "configure"], "settings.json"),
             (&["init"], "settings.json"),

@@ -3,6 +3,7 @@
 //! The wire protocols, the offline model and cassettes all answer with the same
 //! [`StreamEvent`]s. This crate does not depend on sessions, running tools or agents.
 
+mod accounts;
 mod answer;
 mod anthropic;
 mod bedrock;
@@ -43,6 +44,7 @@ mod unreachable;
 mod wire;
 mod wire_json;
 
+pub use accounts::{Account, AccountKind, AccountSignIn, SignInWay};
 pub use cassette::{CassetteProvider, Recorder};
 pub use classify::{is_overflow, is_retryable};
 pub use credential_report::{CredentialReport, CredentialState};

@@ -316,6 +316,11 @@ impl Registry {
         self.credentials.key(provider, configured).await
     }
 
+    /// The names of the entries of `auth.json`, in no order.
+    pub(crate) fn stored_names(&self) -> Vec<String> {
+        self.credentials.stored().keys().cloned().collect()
+    }
+
     /// Reports whether `auth.json` cannot be parsed to its end.
     pub(crate) fn has_unreadable_credentials(&self) -> bool {
         self.credentials.is_torn()

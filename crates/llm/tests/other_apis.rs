@@ -25,18 +25,14 @@ fn captured() -> Vec<Value> {
 fn described(case: &Value) -> Option<(&'static str, Value, Value)> {
     let session = json!("s1");
     let name = case["case"].as_str().unwrap();
-    Some(match name {
-        _ => {
-            let id = name.strip_prefix("mistral ")?.strip_suffix(" high")?;
-            (
-                "mistral-conversations",
-                json!({"id": id, "baseUrl": "https://api.mistral.ai",
-                    "maxTokens": case["body"]["max_tokens"],
-                    "reasoning": !id.starts_with("devstral")}),
-                json!({"reasoning": "high", "sessionId": session}),
-            )
-        }
-    })
+    let id = name.strip_prefix("mistral ")?.strip_suffix(" high")?;
+    Some((
+        "mistral-conversations",
+        json!({"id": id, "baseUrl": "https://api.mistral.ai",
+            "maxTokens": case["body"]["max_tokens"],
+            "reasoning": !id.starts_with("devstral")}),
+        json!({"reasoning": "high", "sessionId": session}),
+    ))
 }
 
 fn model(api: &str, members: &Value) -> Value {

@@ -17,6 +17,7 @@ mod meta;
 mod openai;
 mod openrouter;
 mod provider;
+mod records;
 mod tokens;
 mod xai;
 
@@ -31,4 +32,5 @@ pub use meta::Meta;
 pub use openai::OpenAi;
 pub use openrouter::OpenRouter;
 pub use provider::{LoginError, LoginProvider, RequestAccess, SignIn};
+pub use records::{DialogConversation, SendRecord};
 pub use xai::Xai;

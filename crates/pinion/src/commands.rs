@@ -8,6 +8,7 @@ mod databases;
 mod doctor;
 mod export;
 mod extensions;
+mod login;
 mod models;
 mod packages;
 mod profiles;
@@ -53,6 +54,8 @@ const ENTRIES: &[Entry] = &[
     Entry::One(&invoke::VERB),
     Entry::Several(&mcp::GROUP),
     Entry::Several(&mcp::GROUP_OF_PI),
+    Entry::One(&login::LOGIN),
+    Entry::One(&login::LOGOUT),
     Entry::Several(&auth::GROUP),
     Entry::One(&config::VERB),
     Entry::Several(&sessions::GROUP),

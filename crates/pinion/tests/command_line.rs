@@ -411,7 +411,7 @@ fn words_that_are_not_prompts_are_not_sent() {
     let sandbox = offline_sandbox(&json!({}));
     for (line, said) in [
         (&["hbu", "serve"][..], "Did you mean `hub`?"),
-        (&["login"], "ANTHROPIC_API_KEY"),
+        (&["whoami"], "ANTHROPIC_API_KEY"),
         (&["configure"], "settings.json"),
         (&["init"], "settings.json"),
         (&["serve"], "pinion hub serve"),

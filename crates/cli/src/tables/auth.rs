@@ -1,7 +1,7 @@
 //! The tables of `auth` and `config`, which pi has too.
 
 use super::JSON;
-use crate::table::{Command, Flag, Kind, Section};
+use crate::table::{Argument, Command, Flag, Kind, Section};
 
 const PROVIDER: Flag = Flag::valued("--provider", "NAME", "the provider of the credential");
 const MODEL: Flag =
@@ -13,9 +13,55 @@ static CREDENTIAL: Section = Section {
 };
 
 pub static AUTH: Command = Command {
-    commands: &[&CHECK, &PRINT_API_KEY, &PRINT_BEARER_TOKEN],
+    commands: &[&LIST, &CHECK, &PRINT_API_KEY, &PRINT_BEARER_TOKEN],
     examples: &["pinion auth check --provider openai"],
     ..Command::new("auth", "Check and print the credentials of providers")
+};
+
+pub static LOGIN: Command = Command {
+    arguments: &[Argument::optional("PROVIDER", Kind::Text)],
+    flags: &[&Section {
+        title: "Flags",
+        flags: &[
+            Flag::bare("--key", "enter an API key in place of a sign-in"),
+            Flag::bare(
+                "--test",
+                "send one short request with the credential before it is stored",
+            ),
+        ],
+    }],
+    notes: "It signs in to a provider of models, or stores its API key, in auth.json, which pi shares. Without PROVIDER it\n  \
+            shows a list. A key is read from the terminal without showing it, or from standard input.\n  \
+            For a hub, use `pinion hub login`; for an MCP server, `pinion mcp login`.",
+    examples: &[
+        "pinion login openai",
+        "pinion login openrouter",
+        "pinion login groq --test < key.txt",
+    ],
+    ..Command::new(
+        "login",
+        "Sign in to a provider of models, or store its API key",
+    )
+};
+
+pub static LOGOUT: Command = Command {
+    arguments: &[Argument::optional("PROVIDER", Kind::Text)],
+    notes: "It removes the provider's entry from auth.json. Variables of the environment and models.json stay.\n  \
+            For a hub, use `pinion hub logout`; for an MCP server, `pinion mcp logout`.",
+    examples: &["pinion logout openai"],
+    ..Command::new(
+        "logout",
+        "Remove the stored login or API key of a provider of models",
+    )
+};
+
+pub static LIST: Command = Command {
+    flags: &[&Section {
+        title: "Flags",
+        flags: &[JSON],
+    }],
+    examples: &["pinion auth list", "pinion auth list --json"],
+    ..Command::new("list", "List the providers that have a login or a key")
 };
 
 pub static CHECK: Command = Command {

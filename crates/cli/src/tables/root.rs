@@ -343,6 +343,8 @@ pub static PINION: Command = Command {
         &clip::CLIP,
         &clip::INVOKE,
         &mcp::MCP,
+        &auth::LOGIN,
+        &auth::LOGOUT,
         &auth::AUTH,
         &auth::CONFIG,
         &commands::SESSIONS,

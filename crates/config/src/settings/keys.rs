@@ -30,6 +30,7 @@ const KEYS: &[(&str, ValueType)] = &[
     ("defaultProvider", Text),
     ("defaultModel", Text),
     ("defaultThinkingLevel", Level),
+    ("deviceId", Text),
     (
         "thinkingBudgets",
         Members(&[

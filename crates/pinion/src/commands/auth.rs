@@ -29,6 +29,7 @@ pub(super) const GROUP: Group = Group {
     above: "pinion",
     command: &tables::auth::AUTH,
     entries: &[
+        Entry::One(&super::login::LIST),
         Entry::One(&CHECK),
         Entry::One(&PRINT_API_KEY),
         Entry::One(&PRINT_BEARER_TOKEN),
