@@ -26,6 +26,32 @@ pub enum Mode {
     Strict,
 }
 
+impl Mode {
+    /// The modes by name; each has one more spelling that other programs use.
+    pub const NAMES: [&'static str; 4] = ["off", "read-only", "workspace", "strict"];
+
+    /// Returns the name in flags and settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Workspace => "workspace",
+            Self::ReadOnly => "read-only",
+            Self::Strict => "strict",
+        }
+    }
+
+    /// Finds a mode by its name.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "off" | "danger-full-access" => Self::Off,
+            "workspace" | "workspace-write" => Self::Workspace,
+            "read-only" => Self::ReadOnly,
+            "strict" => Self::Strict,
+            _ => return None,
+        })
+    }
+}
+
 /// The rules for one confined process and everything that it starts.
 ///
 /// A path stands for a file, or for a directory with everything below it. Hidden beats protected, protected beats writable.
@@ -43,6 +69,9 @@ pub struct Policy {
     /// Places that may be neither read nor written. Entries that do not exist are ignored.
     #[serde(default)]
     pub hidden: Vec<PathBuf>,
+    /// Places below hidden ones that may be read all the same.
+    #[serde(default)]
+    pub shown: Vec<PathBuf>,
     /// Places inside of writable ones that may be read but not written, moved or replaced. An entry that does not exist may
     /// not be created.
     #[serde(default)]

@@ -32,6 +32,22 @@ pub struct SandboxReport {
     pub more: u64,
 }
 
+/// The most denials that a sentence names.
+const MAX_NAMED: usize = 8;
+
+impl SandboxReport {
+    /// Describes the denials in one line, for people and models.
+    pub fn sentence(&self) -> String {
+        let named = self.denied.iter().take(MAX_NAMED);
+        let mut parts: Vec<String> = named.map(|record| record.denial.described()).collect();
+        let more = self.denied.len().saturating_sub(MAX_NAMED) as u64 + self.more;
+        if more > 0 {
+            parts.push(format!("{more} more"));
+        }
+        format!("[The sandbox refused: {}.]", parts.join("; "))
+    }
+}
+
 /// A denial, and the number of times that it happened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
@@ -163,6 +179,34 @@ pub enum Outcome {
 }
 
 impl Denial {
+    /// Describes the denial in a few words.
+    pub fn described(&self) -> String {
+        match self {
+            Self::Write { path } => format!("write {path}"),
+            Self::Create { path } => format!("create {path}"),
+            Self::Remove { path } => format!("remove {path}"),
+            Self::Rename { path, to } => format!("rename {path} to {to}"),
+            Self::Attributes { path } => format!("change attributes of {path}"),
+            Self::Read { path } => format!("read {path}"),
+            Self::Protected { path, .. } => format!("change the protected {path}"),
+            Self::Connect { address, port, .. } => format!("connect to {}", joined(address, *port)),
+            Self::Bind { address, port, .. } => format!("serve on {}", joined(address, *port)),
+            Self::Host { host, port } => format!("connect to {}", joined(host, *port)),
+            Self::Socket { family, kind } => format!("socket {family} {kind}"),
+            Self::Unix {
+                path: Some(path), ..
+            } => format!("connect to the socket {path}"),
+            Self::Unix { name, .. } => {
+                format!(
+                    "use the abstract socket {}",
+                    name.as_deref().unwrap_or_default()
+                )
+            }
+            Self::Syscall { name } => format!("system call {name}"),
+            Self::Limit { limit, value } => format!("limit {limit} of {value}"),
+        }
+    }
+
     /// The permission to ask for; `None` if the operation cannot be permitted.
     pub fn ask(&self) -> Option<String> {
         Some(match self {
