@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pinion_process::{Environment, Exit, Launch, Pipes, Running, Tail};
+use pinion_process::{Confinement, Environment, Exit, Launch, Pipes, Reason, Running, Tail};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::task::JoinHandle;
@@ -237,6 +237,7 @@ pub(crate) async fn process(
         directory,
         variables,
         base: Environment::Inherited,
+        confinement: Confinement::Unconfined(Reason::Agent),
         stdin: None,
         stdout: None,
         stderr: None,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::time::Duration;
 
-use pinion_process::{Environment, Exit, Launch, Running, Tail};
+use pinion_process::{Confinement, Environment, Exit, Launch, Reason, Running, Tail};
 use tokio::net::unix::pipe::Receiver;
 
 use crate::PackageError;
@@ -80,6 +80,7 @@ impl Fetcher {
                 ("GIT_SSH_COMMAND".into(), ssh_command()),
             ],
             base: Environment::Inherited,
+            confinement: Confinement::Unconfined(Reason::UsersOwn),
             stdin: None,
             stdout: Some(stdout),
             stderr: Some(stderr),

@@ -7,6 +7,7 @@
 //! Where a guardian process cannot be started, the same code runs in a thread of pinion. It then finds orphans by the mark in
 //! their environment, and only direct children end with a process that was killed.
 
+pub(crate) mod confined;
 mod dead;
 pub(crate) mod sweep;
 pub(crate) mod wire;
@@ -23,6 +24,7 @@ use std::time::{Duration, Instant};
 use nix::sys::prctl;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, kill, sigaction};
 use nix::unistd::{Pid, getpid, getppid, setsid};
+use pinion_sandbox::ChildSteps;
 
 use wire::{Order, Report, Start};
 
@@ -38,6 +40,9 @@ const LAST_SWEEP: Duration = Duration::from_secs(5);
 ///
 /// [`GUARDIAN_ARGUMENT`]: crate::GUARDIAN_ARGUMENT
 pub fn guardian_main() -> ! {
+    if let Some(code) = confined::self_test_main() {
+        process::exit(code);
+    }
     let served = become_guardian().and_then(|stream| serve(stream, Role::Process));
     process::exit(i32::from(served.is_err()));
 }
@@ -102,6 +107,8 @@ pub(crate) fn serve(stream: UnixStream, role: Role) -> io::Result<()> {
         children: Mutex::default(),
         born: Condvar::new(),
         commands: Mutex::default(),
+        reporting: Mutex::default(),
+        policies: confined::Policies::default(),
     });
     if role == Role::Process {
         let reaper = guardian.clone();
@@ -138,6 +145,9 @@ struct Guardian {
     born: Condvar,
     /// The commands that may still be killed, by order id.
     commands: Mutex<HashMap<u64, Command>>,
+    /// Held while a report is written, so that reports do not mix.
+    reporting: Mutex<()>,
+    policies: confined::Policies,
 }
 
 /// Identifies the processes of an order: each is in the session of the first process, carries the mark, or both.
@@ -157,6 +167,8 @@ impl Guardian {
     }
 
     fn report(&self, id: u64, report: Report) {
+        let reporting = self.reporting.lock();
+        let _one = reporting.unwrap_or_else(PoisonError::into_inner);
         // When the other side is gone, the next read ends the loop.
         let _ = wire::send_report(&self.stream, id, report);
     }
@@ -167,7 +179,17 @@ impl Guardian {
         let mut children = self.children();
         // A command may kill the guardian before its start is reported. It must not run a second time then.
         self.report(id, Report::Taken);
-        match spawn(start) {
+        let spawned = match start.policy.clone() {
+            None => spawn(start, None),
+            Some(policy) => match self.spawn_confined(id, start, &policy) {
+                Ok(spawned) => spawned,
+                Err(error) => {
+                    self.report(id, Report::Refused(error.to_string()));
+                    return;
+                }
+            },
+        };
+        match spawned {
             Ok(pid) => {
                 children.insert(pid, id);
                 let command = Command { session: pid, mark };
@@ -274,9 +296,9 @@ impl Guardian {
     }
 }
 
-/// Starts a process as leader of its own session, with its own descriptors and no others.
+/// Starts a process as leader of its own session, with its own descriptors and no others, and with its confinement.
 #[allow(unsafe_code, reason = "preparing a child between fork and exec")]
-fn spawn(start: Start) -> io::Result<i32> {
+fn spawn(start: Start, confinement: Option<ChildSteps>) -> io::Result<i32> {
     let mut words = start.words.iter();
     let program = words.next().ok_or(io::ErrorKind::InvalidInput)?;
     let [stdin, stdout, stderr] = start
@@ -316,7 +338,11 @@ fn spawn(start: Start) -> io::Result<i32> {
                     return Err(io::Error::last_os_error());
                 }
             }
-            Ok(())
+            // Last, because it forbids much of what was done before.
+            match &confinement {
+                Some(confinement) => confinement.apply(),
+                None => Ok(()),
+            }
         });
     }
     // The handle is dropped without waiting: the reaper reaps by process id.

@@ -8,10 +8,12 @@ use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use nix::sys::signal::Signal;
+use pinion_sandbox::{Ledger, Level, Mode, Policy, SandboxReport};
+use pinion_sync::lock;
 use tokio::sync::oneshot;
 
 use crate::guardian::sweep;
@@ -36,6 +38,8 @@ pub struct Launch {
     pub variables: Vec<(OsString, OsString)>,
     /// The environment that `variables` are added to.
     pub base: Environment,
+    /// The sandbox of the process, or the reason why it has none.
+    pub confinement: Confinement,
     /// The null device if `None`.
     pub stdin: Option<OwnedFd>,
     /// The null device if `None`.
@@ -50,6 +54,40 @@ impl Launch {
         self.words
             .iter()
             .chain(variables.flat_map(|(name, value)| [name, value]))
+    }
+}
+
+/// The sandbox of a process. Every launch chooses one: there is no default.
+#[derive(Debug, Clone)]
+pub enum Confinement {
+    /// The process may do what pinion may do.
+    Unconfined(Reason),
+    /// The process and everything that it starts may do what the policy permits.
+    Confined(Arc<Policy>),
+}
+
+/// The reason why a process is not confined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// The sandbox is off.
+    ModeOff,
+    /// The user typed the command, or wrote it in a file of their own.
+    UsersOwn,
+    /// The user installed the program.
+    Installed,
+    /// The program is an agent, which talks to its provider.
+    Agent,
+    /// The program is a tool of pinion itself.
+    Own,
+}
+
+impl Confinement {
+    /// Returns the mode in force.
+    pub fn mode(&self) -> Mode {
+        match self {
+            Self::Unconfined(_) => Mode::Off,
+            Self::Confined(policy) => policy.mode,
+        }
     }
 }
 
@@ -97,12 +135,20 @@ pub struct Running {
     pid: i32,
     exited: oneshot::Receiver<Exit>,
     exit: Option<Exit>,
+    mode: Mode,
+    denials: Arc<Mutex<Ledger>>,
 }
 
 impl Running {
     /// The process id, which is also the id of its session and group.
     pub fn pid(&self) -> i32 {
         self.pid
+    }
+
+    /// Returns the denials so far; `None` if nothing was denied.
+    pub fn sandbox_report(&self) -> Option<SandboxReport> {
+        let denials = lock(&self.denials).clone();
+        denials.report(self.mode, Level::Landlock)
     }
 
     /// Waits until it ends. May be called again and dropped at any time.
@@ -150,6 +196,13 @@ async fn start(launch: Launch, extra: Vec<OwnedFd>) -> io::Result<Running> {
         let reason = "a text contains a NUL character";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
     }
+    let mode = launch.confinement.mode();
+    let policy = match &launch.confinement {
+        Confinement::Unconfined(_) => None,
+        Confinement::Confined(policy) => {
+            Some(serde_json::to_string(&**policy).map_err(io::Error::other)?)
+        }
+    };
     let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
     let mut variables = launch.variables;
     variables.push((sweep::MARK.into(), format!("{}/{id}", *link::OWNER).into()));
@@ -158,6 +211,7 @@ async fn start(launch: Launch, extra: Vec<OwnedFd>) -> io::Result<Running> {
         words: launch.words,
         variables,
         base: launch.base,
+        policy,
         stdio: [
             or_null(launch.stdin)?,
             or_null(launch.stdout)?,
@@ -167,7 +221,7 @@ async fn start(launch: Launch, extra: Vec<OwnedFd>) -> io::Result<Running> {
     };
     for _ in 0..MAX_ATTEMPTS {
         let link = link::link().await?;
-        match start_through(&link, id, &start).await {
+        match start_through(&link, id, &start, mode).await {
             Some(started) => return started,
             None => link.give_up(),
         }
@@ -177,7 +231,12 @@ async fn start(launch: Launch, extra: Vec<OwnedFd>) -> io::Result<Running> {
 }
 
 /// Returns `None` if the guardian ended without an answer.
-async fn start_through(link: &Arc<Link>, id: u64, start: &Start) -> Option<io::Result<Running>> {
+async fn start_through(
+    link: &Arc<Link>,
+    id: u64,
+    start: &Start,
+    mode: Mode,
+) -> Option<io::Result<Running>> {
     let expected = link.expect(id)?;
     // From here on, dropping the future kills the process, even before its id is known.
     let mut running = Running {
@@ -186,6 +245,8 @@ async fn start_through(link: &Arc<Link>, id: u64, start: &Start) -> Option<io::R
         pid: 0,
         exited: expected.exited,
         exit: None,
+        mode,
+        denials: expected.denials,
     };
     link.send(|stream| wire::send_start(stream, id, start));
     match expected.started.await {

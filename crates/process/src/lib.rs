@@ -21,8 +21,11 @@ pub mod runtime;
 pub mod signals;
 
 pub use ending::{Child, ChildEvent, Ending, EndingLimits, EndingStep};
+pub use guardian::confined::SELF_TEST_ARGUMENT;
 pub use guardian::guardian_main;
 pub use guardian::sweep::FAMILY;
-pub use launch::{Environment, Exit, GUARDIAN_ARGUMENT, Launch, Running, launch, launch_with};
+pub use launch::{
+    Confinement, Environment, Exit, GUARDIAN_ARGUMENT, Launch, Reason, Running, launch, launch_with,
+};
 pub use link::{KILLED, kill_all, kill_family, set_guardian};
 pub use pipes::{Pipes, Tail, input_pipe, launch_piped, output_pipe};

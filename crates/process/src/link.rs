@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
+use pinion_sandbox::{ConfineError, Ledger, Record};
 use pinion_sync::lock;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -85,14 +86,19 @@ pub(crate) async fn link() -> io::Result<Arc<Link>> {
 
 fn connect() -> io::Result<Arc<Link>> {
     if !DEGRADED.load(Ordering::Relaxed) && std::env::var_os(RECURSION_GUARD).is_none() {
-        let chosen = lock(&PROGRAM).clone();
-        let (program, arguments) = chosen.unwrap_or_else(this_binary);
+        let (program, arguments) = guardian_command();
         match Link::to_process(&program, &arguments) {
             Ok(link) => return Ok(link),
             Err(error) => degrade(&error.to_string()),
         }
     }
     Link::to_thread()
+}
+
+/// Returns the command that becomes a guardian.
+pub(crate) fn guardian_command() -> (PathBuf, Vec<OsString>) {
+    let chosen = lock(&PROGRAM).clone();
+    chosen.unwrap_or_else(this_binary)
 }
 
 /// The running binary. `/proc/self/exe` stays right when the file on disk is replaced.
@@ -140,6 +146,7 @@ struct Call {
     taken: bool,
     started: Option<oneshot::Sender<io::Result<i32>>>,
     exited: oneshot::Sender<Exit>,
+    denials: Arc<Mutex<Ledger>>,
 }
 
 /// The reports to come about a process.
@@ -147,6 +154,8 @@ struct Call {
 pub(crate) struct Expected {
     pub started: oneshot::Receiver<io::Result<i32>>,
     pub exited: oneshot::Receiver<Exit>,
+    /// The denials so far.
+    pub denials: Arc<Mutex<Ledger>>,
 }
 
 impl Link {
@@ -236,6 +245,17 @@ impl Link {
                     let _ = started.send(Err(io::Error::from_raw_os_error(error)));
                 }
             }
+            Report::Refused(reason) => {
+                let call = waiting.calls.remove(&id);
+                if let Some(started) = call.and_then(|call| call.started) {
+                    let _ = started.send(Err(io::Error::other(ConfineError(reason))));
+                }
+            }
+            Report::Denied(record) => {
+                if let Ok(record) = serde_json::from_str::<Record>(&record) {
+                    lock(&call.denials).add(record.denial, record.program);
+                }
+            }
             Report::Exited(code) => {
                 if let Some(call) = waiting.calls.remove(&id) {
                     let exit = if code < 0 {
@@ -257,13 +277,19 @@ impl Link {
         if waiting.closed {
             return None;
         }
+        let denials = Arc::default();
         let call = Call {
             taken: false,
             started: Some(started_sender),
             exited: exited_sender,
+            denials: Arc::clone(&denials),
         };
         waiting.calls.insert(id, call);
-        Some(Expected { started, exited })
+        Some(Expected {
+            started,
+            exited,
+            denials,
+        })
     }
 
     /// Sends a message. If that fails, the reader finds the link closed and reports it.

@@ -1,6 +1,6 @@
 //! Resolves the paths that models write.
 //!
-//! There is no sandbox here: absolute paths and `..` lead where they point.
+//! Paths are not judged here: absolute paths and `..` lead where they point.
 
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use pinion_message::Mask;
+use pinion_process::{Confinement, Reason};
 use serde_json::{Value, json};
 
 use crate::validate::ErrorWords;
@@ -32,6 +33,8 @@ pub struct ToolSettings {
     pub form: ResultForm,
     /// Masks keys in the output of commands.
     pub mask: Mask,
+    /// The sandbox of commands.
+    pub confinement: Confinement,
 }
 
 /// The form of the results and errors of the built-in tools.
@@ -80,6 +83,7 @@ impl Default for ToolSettings {
             send_start_update: false,
             form: ResultForm::Text,
             mask: Mask::default(),
+            confinement: Confinement::Unconfined(Reason::ModeOff),
         }
     }
 }

@@ -202,6 +202,7 @@ async fn start(
         directory: options.cwd.to_owned(),
         variables,
         base,
+        confinement: options.settings.confinement.clone(),
         stdin: None,
         stdout: Some(writer),
         stderr: Some(errors),

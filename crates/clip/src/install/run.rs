@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use pinion_process::{Environment, Exit, Launch, Tail, output_pipe};
+use pinion_process::{Confinement, Environment, Exit, Launch, Reason, Tail, output_pipe};
 
 use crate::{ClipError, Code};
 
@@ -31,6 +31,7 @@ pub(super) async fn run(
         directory: directory.to_owned(),
         variables,
         base: Environment::Inherited,
+        confinement: Confinement::Unconfined(Reason::Installed),
         stdin: None,
         stdout: Some(their_output),
         stderr: Some(their_errors),

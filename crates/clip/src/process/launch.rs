@@ -5,7 +5,8 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use pinion_process::{Environment, Launch, Pipes, Running};
+use pinion_process::{Confinement, Environment, Launch, Pipes, Reason, Running};
+pub use pinion_sandbox::is_secret;
 
 use crate::clip::{ClipConfig, Issued, Token};
 use crate::package::Runtime;
@@ -69,6 +70,7 @@ async fn spawn(
             std::env::vars_os(),
         ),
         base: Environment::Empty,
+        confinement: Confinement::Unconfined(Reason::Installed),
         stdin: None,
         stdout: None,
         stderr: None,
@@ -189,35 +191,6 @@ fn variables(
         set("PINIX_TOKEN", token.reveal().into());
     }
     variables
-}
-
-/// Reports whether a variable of this name looks like a secret that clips must not inherit.
-pub fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    if name.starts_with("PINIX_") || name.starts_with("PINION_") {
-        return true;
-    }
-    let parts: Vec<&str> = name.split('_').collect();
-    let has = |words: &[&str]| parts.iter().any(|part| words.contains(part));
-    has(&[
-        "TOKEN",
-        "TOKENS",
-        "SECRET",
-        "SECRETS",
-        "PASSWORD",
-        "PASSWD",
-        "PASSPHRASE",
-        "CREDENTIAL",
-        "CREDENTIALS",
-        "APIKEY",
-        "DSN",
-        "JWT",
-        "COOKIE",
-    ]) || name.ends_with("_KEY")
-        || name.ends_with("_KEY_ID")
-        || name.ends_with("_PAT")
-        || name == "DATABASE_URL"
-        || name == "PGPASSWORD"
 }
 
 #[cfg(test)]

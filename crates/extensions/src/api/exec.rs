@@ -5,7 +5,8 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use pinion_process::{
-    Child, ChildEvent, EndingLimits, EndingStep, Environment, Exit, Launch, launch, output_pipe,
+    Child, ChildEvent, Confinement, EndingLimits, EndingStep, Environment, Exit, Launch, Reason,
+    launch, output_pipe,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -168,6 +169,7 @@ async fn start(
         directory: program.cwd.unwrap_or(directory),
         variables: crate::ops::environment(),
         base: Environment::Empty,
+        confinement: Confinement::Unconfined(Reason::ModeOff),
         stdin: None,
         stdout: Some(their_stdout),
         stderr: Some(their_stderr),

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io;
 
-use pinion_process::{Environment, Launch, Pipes, Running};
+use pinion_process::{Confinement, Environment, Launch, Pipes, Reason, Running};
 
 use super::{MountConfig, Target};
 
@@ -22,6 +22,7 @@ pub(super) async fn start(config: &MountConfig) -> io::Result<(Running, Pipes)> 
         directory: directory.clone(),
         variables: environment(std::env::vars_os(), variables, pass),
         base: Environment::Empty,
+        confinement: Confinement::Unconfined(Reason::Installed),
         stdin: None,
         stdout: None,
         stderr: None,

@@ -2,7 +2,8 @@
 //!
 //! An order is a length (u32, little endian), a kind byte, an id (u64) and, for a start, texts that each
 //! end in NUL: directory, number of words, words, variables. Descriptors for the new process's
-//! stdin, stdout and stderr, and further ones for 3 and up, travel with the length. A report is always 13 bytes.
+//! stdin, stdout and stderr, and further ones for 3 and up, travel with the length. A start of a confined process has its
+//! policy as the first text. A report is 13 bytes; the number of one with a text is the length of the text, which follows.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -23,9 +24,15 @@ const EXITED: u8 = 5;
 const FORGET: u8 = 6;
 const TAKEN: u8 = 7;
 const START_BARE: u8 = 8;
+const START_CONFINED: u8 = 9;
+const START_CONFINED_BARE: u8 = 10;
+const REFUSED: u8 = 11;
+const DENIED: u8 = 12;
 const REPORT_LENGTH: usize = 13;
 /// The largest order in bytes; the kernel's limit on argument lists is lower.
 const MAX_ORDER: usize = 16 * 1024 * 1024;
+/// The longest text of a report in bytes.
+const MAX_TEXT: usize = 64 * 1024;
 /// The most descriptors of a process beyond stderr.
 pub(crate) const MAX_EXTRA: usize = 13;
 
@@ -38,6 +45,8 @@ pub(crate) struct Start {
     /// Added to `base`; a variable of the same name is replaced.
     pub variables: Vec<(OsString, OsString)>,
     pub base: Environment,
+    /// The policy of a confined process, as JSON.
+    pub policy: Option<String>,
     /// Stdin, stdout and stderr.
     pub stdio: [OwnedFd; 3],
     /// The descriptors 3 and up; at most [`MAX_EXTRA`].
@@ -55,7 +64,7 @@ pub(crate) enum Order {
 }
 
 /// A message from the guardian to pinion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Report {
     /// The order arrived; from now on its process may run.
     Taken,
@@ -63,6 +72,10 @@ pub(crate) enum Report {
     Started(i32),
     /// The process did not start; the number is an `errno`.
     Failed(i32),
+    /// The process could not be confined and did not start; the text is for a person.
+    Refused(String),
+    /// The sandbox refused an operation of the process; the text is a record as JSON.
+    Denied(String),
     /// The process ended with this exit code, or was killed by the negative of this signal.
     Exited(i32),
 }
@@ -84,15 +97,20 @@ fn send_word(mut stream: &UnixStream, kind: u8, id: u64) -> io::Result<()> {
 
 /// Sends a start order. Its texts must not contain NUL; see [`is_sendable`].
 pub(crate) fn send_start(mut stream: &UnixStream, id: u64, start: &Start) -> io::Result<()> {
-    let mut body = vec![match start.base {
-        Environment::Inherited => START,
-        Environment::Empty => START_BARE,
+    let mut body = vec![match (&start.policy, start.base) {
+        (None, Environment::Inherited) => START,
+        (None, Environment::Empty) => START_BARE,
+        (Some(_), Environment::Inherited) => START_CONFINED,
+        (Some(_), Environment::Empty) => START_CONFINED_BARE,
     }];
     body.extend(id.to_le_bytes());
     let mut text = |parts: &[&[u8]]| {
         parts.iter().for_each(|part| body.extend_from_slice(part));
         body.push(0);
     };
+    if let Some(policy) = &start.policy {
+        text(&[policy.as_bytes()]);
+    }
     text(&[start.directory.as_os_str().as_bytes()]);
     text(&[start.words.len().to_string().as_bytes()]);
     start.words.iter().for_each(|word| text(&[word.as_bytes()]));
@@ -139,10 +157,11 @@ pub(crate) fn receive_order(mut stream: &UnixStream) -> io::Result<Option<(u64, 
     match body[0] {
         KILL => Ok(Some((id, Order::Kill))),
         FORGET => Ok(Some((id, Order::Forget))),
-        kind @ (START | START_BARE) => {
-            let mut start =
-                parse_start(&body[9..], descriptors).ok_or(io::ErrorKind::InvalidData)?;
-            if kind == START_BARE {
+        kind @ (START | START_BARE | START_CONFINED | START_CONFINED_BARE) => {
+            let is_confined = matches!(kind, START_CONFINED | START_CONFINED_BARE);
+            let start = parse_start(&body[9..], descriptors, is_confined);
+            let mut start = start.ok_or(io::ErrorKind::InvalidData)?;
+            if matches!(kind, START_BARE | START_CONFINED_BARE) {
                 start.base = Environment::Empty;
             }
             Ok(Some((id, Order::Start(start))))
@@ -191,10 +210,15 @@ fn own(descriptor: RawFd) -> OwnedFd {
     unsafe { OwnedFd::from_raw_fd(descriptor) }
 }
 
-fn parse_start(body: &[u8], mut stdio: Vec<OwnedFd>) -> Option<Start> {
+fn parse_start(body: &[u8], mut stdio: Vec<OwnedFd>, is_confined: bool) -> Option<Start> {
     let extra = stdio.split_off(stdio.len().min(3));
     let mut texts = body.strip_suffix(&[0])?.split(|&byte| byte == 0);
     let os_string = |text: &[u8]| OsString::from_vec(text.to_vec());
+    let policy = if is_confined {
+        Some(String::from_utf8(texts.next()?.to_vec()).ok()?)
+    } else {
+        None
+    };
     let directory = PathBuf::from(os_string(texts.next()?));
     let count: usize = std::str::from_utf8(texts.next()?).ok()?.parse().ok()?;
     let words: Vec<OsString> = texts.by_ref().take(count).map(os_string).collect();
@@ -212,22 +236,29 @@ fn parse_start(body: &[u8], mut stdio: Vec<OwnedFd>) -> Option<Start> {
         words,
         variables,
         base: Environment::Inherited,
+        policy,
         stdio: stdio.try_into().ok()?,
         extra,
     })
 }
 
 pub(crate) fn send_report(mut stream: &UnixStream, id: u64, report: Report) -> io::Result<()> {
-    let (kind, number) = match report {
-        Report::Taken => (TAKEN, 0),
-        Report::Started(pid) => (STARTED, pid),
-        Report::Failed(error) => (FAILED, error),
-        Report::Exited(code) => (EXITED, code),
+    let (kind, number, text) = match report {
+        Report::Taken => (TAKEN, 0, String::new()),
+        Report::Started(pid) => (STARTED, pid, String::new()),
+        Report::Failed(error) => (FAILED, error, String::new()),
+        Report::Exited(code) => (EXITED, code, String::new()),
+        Report::Refused(text) => (REFUSED, text.len() as i32, text),
+        Report::Denied(text) => (DENIED, text.len() as i32, text),
     };
-    let mut message = [0; REPORT_LENGTH];
-    message[0] = kind;
-    message[1..9].copy_from_slice(&id.to_le_bytes());
-    message[9..].copy_from_slice(&number.to_le_bytes());
+    if text.len() > MAX_TEXT {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut message = Vec::with_capacity(REPORT_LENGTH + text.len());
+    message.push(kind);
+    message.extend(id.to_le_bytes());
+    message.extend(number.to_le_bytes());
+    message.extend(text.as_bytes());
     stream.write_all(&message)
 }
 
@@ -242,9 +273,21 @@ pub(crate) fn receive_report(mut stream: &UnixStream) -> io::Result<(u64, Report
         STARTED => Report::Started(number),
         FAILED => Report::Failed(number),
         EXITED => Report::Exited(number),
+        REFUSED => Report::Refused(receive_text(stream, number)?),
+        DENIED => Report::Denied(receive_text(stream, number)?),
         _ => return Err(io::ErrorKind::InvalidData.into()),
     };
     Ok((id, report))
+}
+
+fn receive_text(mut stream: &UnixStream, length: i32) -> io::Result<String> {
+    let length = usize::try_from(length).map_err(io::Error::other)?;
+    if length > MAX_TEXT {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut text = vec![0; length];
+    stream.read_exact(&mut text)?;
+    String::from_utf8(text).map_err(io::Error::other)
 }
 
 /// Reports whether `text` can be an argument or a variable: it contains no NUL.
@@ -271,6 +314,7 @@ mod tests {
             words: vec!["sh".into(), "-c".into(), "".into(), "echo\n".into()],
             variables: vec![("A".into(), "b=c".into()), ("E".into(), "".into())],
             base: Environment::Empty,
+            policy: Some("{}".into()),
             stdio: [null(), writer.into(), null()],
             extra: vec![extra_writer.into()],
         };
@@ -285,6 +329,7 @@ mod tests {
         assert_eq!(received.directory, PathBuf::from("/tmp/ü"));
         assert_eq!((received.words, received.variables), (words, variables));
         assert_eq!(received.base, Environment::Empty);
+        assert_eq!(received.policy.as_deref(), Some("{}"));
         let [_, stdout, _] = received.stdio;
         File::from(stdout).write_all(b"through").unwrap();
         for extra in received.extra {
@@ -306,8 +351,14 @@ mod tests {
     #[test]
     fn reports_arrive_as_sent() {
         let (ours, theirs) = UnixStream::pair().unwrap();
-        for report in [Report::Started(42), Report::Failed(2), Report::Exited(-9)] {
-            send_report(&theirs, u64::MAX, report).unwrap();
+        for report in [
+            Report::Started(42),
+            Report::Refused("no Landlock".into()),
+            Report::Denied("{}".into()),
+            Report::Failed(2),
+            Report::Exited(-9),
+        ] {
+            send_report(&theirs, u64::MAX, report.clone()).unwrap();
             assert_eq!(receive_report(&ours).unwrap(), (u64::MAX, report));
         }
         drop(theirs);

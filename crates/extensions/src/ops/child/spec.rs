@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
-use pinion_process::{Environment, Launch, input_pipe, output_pipe};
+use pinion_process::{Confinement, Environment, Launch, Reason, input_pipe, output_pipe};
 use serde::Deserialize;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe::{Receiver, Sender};
@@ -95,6 +95,7 @@ impl ChildSpec {
                 .map(|(name, value)| (name.into(), value.into()))
                 .collect(),
             base: Environment::Empty,
+            confinement: Confinement::Unconfined(Reason::ModeOff),
             stdin: None,
             stdout: None,
             stderr: None,
