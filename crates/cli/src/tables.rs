@@ -12,6 +12,7 @@ pub mod pinix;
 pub mod prompts;
 pub mod root;
 pub mod run_command;
+pub mod sandbox;
 
 use crate::table::{Command, Flag, Kind, Section};
 

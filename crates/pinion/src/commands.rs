@@ -31,7 +31,7 @@ use crate::failure::Failure;
 use crate::pinocchio::Verb as Prompting;
 use crate::program::Program;
 use crate::verb::{Entry, Line, Verb};
-use crate::{clip, fleet, hub, invoke, mcp};
+use crate::{clip, fleet, hub, invoke, mcp, sandbox};
 
 /// A flag that prints an answer and exits.
 #[derive(Debug)]
@@ -71,6 +71,7 @@ const ENTRIES: &[Entry] = &[
     Entry::Several(&turns::GROUP),
     Entry::Several(&timeline::GROUP),
     Entry::Several(&fleet::GROUP),
+    Entry::One(&sandbox::VERB),
     Entry::One(&doctor::VERB),
     Entry::One(&completions::VERB),
     Entry::One(&completions::MAN),

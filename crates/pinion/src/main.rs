@@ -23,6 +23,7 @@ mod pinix;
 mod pinocchio;
 mod preferences;
 mod program;
+mod sandbox;
 mod stdin;
 mod surroundings;
 mod verb;

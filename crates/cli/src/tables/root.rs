@@ -1,6 +1,8 @@
 //! The tables of whole command lines: `pinion`, and the names `pi` and `pinocchio`.
 
-use super::{LOG, THINKING, auth, clip, commands, databases, fleet, hub, mcp, packages, prompts};
+use super::{
+    LOG, THINKING, auth, clip, commands, databases, fleet, hub, mcp, packages, prompts, sandbox,
+};
 use crate::table::{Argument, Command, Flag, Kind, Section};
 
 const ARGUMENTS: &[Argument] = &[
@@ -361,6 +363,7 @@ pub static PINION: Command = Command {
         &databases::TIMELINE,
         &fleet::FLEET,
         &prompts::RUN,
+        &sandbox::SANDBOX,
         &commands::DOCTOR,
         &commands::COMPLETIONS,
         &commands::MAN,

@@ -88,6 +88,8 @@ const KEYS: &[(&str, ValueType)] = &[
     ("tools", Members(&[("timeoutSeconds", Count)])),
     // From a project only stricter rules are used.
     ("approvals", Checked),
+    // A project can only narrow it.
+    ("sandbox", Checked),
     ("steeringDelivery", Text),
     ("shellPath", Text),
     ("shellCommandPrefix", Text),

@@ -9,12 +9,14 @@ use pinion_config::{
     find_extensions, load_context_files,
 };
 use pinion_llm::{Registry, RegistryOptions};
+use pinion_sandbox::{Mode, SandboxSettings};
 
 use super::out;
 use crate::approvals;
 use crate::cli::ApprovalFlags;
 use crate::engine;
 use crate::failure::Failure;
+use crate::sandbox;
 use crate::verb::{Line, Verb};
 use pinion_cli::tables;
 
@@ -93,6 +95,16 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
             &format!("{} from {}", available.len(), providers.join(", ")),
         );
     }
+    match pinion_sandbox::check_system() {
+        Ok(version) => line(
+            "sandbox",
+            &format!("works here: Landlock {version}. Level L"),
+        ),
+        Err(missing) => line("sandbox", &missing.to_string()),
+    }
+    let sandbox = sandbox::settings(SandboxSettings::default(), Mode::Workspace, &dirs)
+        .err()
+        .map(|failure| failure.to_string());
     let approvals = match approvals::policy(&ApprovalFlags::default(), &settings, &dirs) {
         Ok(None) => None,
         Ok(Some(policy)) => {
@@ -113,6 +125,7 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
         .chain(servers.problems.iter().map(ToString::to_string))
         .chain(choice)
         .chain(approvals)
+        .chain(sandbox)
     {
         problems += 1;
         line("problem", &notice);
