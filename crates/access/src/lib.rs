@@ -60,5 +60,5 @@ pub use record::Record;
 pub use scope::Scope;
 pub use sessions::Sessions;
 pub use signed::{KeySet, SignedToken, TrustedIssuer, VerifiedGrant};
-pub use store::{EphemeralToken, Minted, TOKENS, TokenStore};
+pub use store::{EphemeralToken, Minted, SharedTrust, TOKENS, TokenStore};
 pub use token::{Token, TokenId, TokenKind};

@@ -7,6 +7,9 @@ use crate::clock::{self, Millis};
 use crate::token::Fingerprint;
 use crate::{Grant, NewToken, Principal, Scope, TokenId, TokenKind};
 
+/// The version of records in a cluster.
+const SHARED_VERSION: u64 = 1;
+
 /// The stored properties of a token, without the token itself.
 ///
 /// It serialises as the list of tokens shows it, which is the form in the file without the hash.
@@ -45,6 +48,24 @@ impl Record {
             fingerprint,
             other: Map::new(),
         }
+    }
+
+    /// Encodes the record for the hubs of a cluster, with the hash of the token; `None` if that is impossible.
+    pub fn to_shared(&self) -> Option<String> {
+        let mut value = serde_json::to_value(StoredRecord::from(self.clone())).ok()?;
+        value["v"] = SHARED_VERSION.into();
+        Some(value.to_string())
+    }
+
+    /// Decodes a record of the cluster; `None` if it is damaged or of another version.
+    pub fn from_shared(bytes: &[u8]) -> Option<Self> {
+        let mut value: Map<String, Value> = serde_json::from_slice(bytes).ok()?;
+        let version = value.remove("v")?;
+        if version.as_u64() != Some(SHARED_VERSION) {
+            return None;
+        }
+        let stored: StoredRecord = serde_json::from_value(Value::Object(value)).ok()?;
+        Self::try_from(stored).ok()
     }
 
     pub fn kind(&self) -> TokenKind {

@@ -11,6 +11,7 @@
 mod document;
 mod ephemeral;
 mod index;
+mod shared;
 mod signed;
 
 use std::fmt;
@@ -29,6 +30,7 @@ use crate::{Clock, Millis, NewToken, Record, Token, TokenId};
 
 pub use self::ephemeral::EphemeralToken;
 pub(crate) use self::index::Entry;
+pub use self::shared::SharedTrust;
 
 /// The name of the file under the root directory.
 pub const TOKENS: &str = "tokens.json";
@@ -62,6 +64,9 @@ struct StoreState {
     ephemeral: Index,
     /// Tokens of an external issuer.
     signed: Index,
+    /// Tokens of the cluster.
+    shared: Index,
+    shared_trust: SharedTrust,
     stamp: Option<Stamp>,
     /// The reason why the file cannot be read at the moment.
     read_error: Option<Failure>,
@@ -69,7 +74,7 @@ struct StoreState {
 
 impl StoreState {
     fn by_id(&self, id: &TokenId) -> Option<Arc<Entry>> {
-        let mut all = [&self.ephemeral, &self.signed, &self.lasting].into_iter();
+        let mut all = [&self.ephemeral, &self.signed, &self.shared, &self.lasting].into_iter();
         all.find_map(|index| index.by_id(id))
     }
 }
@@ -123,7 +128,7 @@ impl TokenStore {
         self.refresh();
         self.read(|state| match &state.read_error {
             Some(read_error) => Err(read_error.clone()),
-            None => Ok(state.lasting.records()),
+            None => Ok([state.lasting.records(), state.shared.records()].concat()),
         })
     }
 
@@ -181,7 +186,8 @@ impl TokenStore {
         let fingerprint = Fingerprint::of(token);
         let now = self.clock().now();
         self.check_file(now);
-        let entry = match self.find(&fingerprint)? {
+        let shared = self.find_shared(&fingerprint)?;
+        let entry = match shared.map_or_else(|| self.find(&fingerprint), |it| Ok(Some(it)))? {
             Some(entry) => entry,
             // Another process may have created it a moment ago.
             None => {
@@ -200,6 +206,7 @@ impl TokenStore {
         self.check_file(now);
         let entry = self.read(|state| state.by_id(id));
         let entry = entry.ok_or_else(|| Failure::new(Code::Unauthenticated, "token revoked"))?;
+        self.check_trusted(id)?;
         self.check_valid(&entry, now)?;
         Ok(entry)
     }
