@@ -22,6 +22,7 @@ mod agent_chat;
 mod bindings;
 mod client;
 mod clip_text;
+mod cluster;
 mod data;
 mod login;
 mod target;
@@ -34,6 +35,7 @@ pub use clip_text::{
     CLIP_HEADINGS, added_text, clip_in_tabs, clip_row, hub_info_text, keep_command, manifest_text,
     updated_text,
 };
+pub use cluster::cluster_report;
 pub use data::{data_request, data_rows, decode_content, stat_text};
 pub use login::{
     log_in_with_token, remove_login, remove_registry_login, store_login, store_registry_login,

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use pinion_access::client::chosen_hub;
 use pinion_access::{Grant, LOCAL_TOKEN, Minted, NewToken, TOKENS, TokenId, TokenStore};
 use pinion_http::{FetchError, FetchRequest, Fetcher, Redirect};
-use pinion_hub::{HubProcess, pid_file};
+use pinion_hub::{CLUSTER_ID, HubProcess, pid_file};
 use pinion_status::{Code, Failure};
 use serde_json::{Value, json};
 
@@ -48,6 +48,10 @@ impl TokenManager {
         let running = HubProcess::hub_at(&pid_file(root)).map(|process| process.url);
         let chosen = chosen_hub(root, server, environment)?;
         if server.is_some() || (chosen.is_some() && chosen != running) {
+            return Ok(None);
+        }
+        // The tokens of a cluster are not in the files of its hubs.
+        if running.is_some() && root.join(CLUSTER_ID).exists() {
             return Ok(None);
         }
         // A directory with only a client's settings is not a hub: no hub would accept its tokens.

@@ -48,6 +48,22 @@ pub(crate) fn clip_info_of(alias: &str, provider: Text, endpoint: &dyn Endpoint)
     }
 }
 
+/// Describes a clip that does not run yet, for the other hubs of a cluster.
+pub(crate) fn clip_registration_of(
+    alias: &str,
+    manifest: &Manifest,
+    guarded: bool,
+) -> wire::ClipRegistration {
+    let snapshot = Snapshot {
+        manifest: manifest.clone().into(),
+        status: Status {
+            state: ClipState::Running,
+            message: String::new(),
+        },
+    };
+    clip_registration(alias, &snapshot, guarded)
+}
+
 /// Describes a clip for the registration at another hub.
 pub(crate) fn clip_registration(
     alias: &str,

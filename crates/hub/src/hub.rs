@@ -18,6 +18,7 @@ use crate::call_record;
 use crate::endpoint::{Answers, DeadlineOrigin, Endpoint, HubCall, Input, did_you_mean, failed};
 use crate::issuer::{Issuer, Keys};
 use crate::limits::Limits;
+use crate::neighbours::Neighbours;
 use crate::provider::Sessions;
 use crate::runtime::{Installed, Runtime};
 use crate::table::{Conflict, Owner, Route, Table};
@@ -99,6 +100,8 @@ pub struct Hub {
     runtime: OnceLock<Arc<Runtime>>,
     limits: Arc<Limits>,
     sessions: Sessions,
+    /// The other hubs of the cluster that this hub belongs to.
+    neighbours: OnceLock<Arc<dyn Neighbours>>,
 }
 
 impl Hub {
@@ -117,6 +120,7 @@ impl Hub {
             gate,
             log,
             runtime: OnceLock::new(),
+            neighbours: OnceLock::new(),
         })
     }
 
@@ -156,6 +160,10 @@ impl Hub {
     /// The clips installed here; `None` before [`Self::attach`] and on a hub that only routes.
     pub fn runtime(&self) -> Option<&Arc<Runtime>> {
         self.runtime.get()
+    }
+
+    pub(crate) fn neighbours_cell(&self) -> &OnceLock<Arc<dyn Neighbours>> {
+        &self.neighbours
     }
 
     /// The providers and runtimes that are connected.
@@ -243,11 +251,15 @@ impl Hub {
         call_record::logged(span, answers)
     }
 
-    fn invoke_unlogged(&self, target: &str, mut call: HubCall) -> Answers {
-        let route = match self.find(&call.caller, Method::Invoke, target) {
-            Ok(route) => route,
-            Err(failure) => return failed(CallError::Unanswered(failure)),
-        };
+    fn invoke_unlogged(&self, target: &str, call: HubCall) -> Answers {
+        match self.find(&call.caller, Method::Invoke, target) {
+            Ok(route) => self.call_route(&route, call),
+            Err(failure) => failed(CallError::Unanswered(failure)),
+        }
+    }
+
+    /// Calls the clip of a route on which the caller may call.
+    pub(crate) fn call_route(&self, route: &Route, mut call: HubCall) -> Answers {
         if let Err(failure) = route.endpoint.check(&call) {
             return failed(CallError::Unanswered(failure));
         }

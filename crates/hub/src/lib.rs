@@ -17,6 +17,7 @@ mod issuer;
 mod join;
 mod limits;
 mod local_hub;
+mod neighbours;
 mod open;
 mod pages;
 mod pid_file;
@@ -44,6 +45,10 @@ pub use join::{
 };
 pub use limits::Limits;
 pub use local_hub::LocalHub;
+pub use neighbours::{
+    CLUSTER_ID, Claim, Claimant, Claimed, Neighbours, NotHere, RemoteProvider, RemoteRequest,
+    SharedRoute, Standing, isolated, own_provider_name, state_of,
+};
 pub use open::{OpenedHub, open};
 pub use pid_file::{HubLock, HubProcess, ProcessRole, STOP_TIMEOUT, pid_file};
 pub use root_dir::root_dir;

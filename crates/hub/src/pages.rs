@@ -9,6 +9,7 @@ use pinion_clip::web::{ByteRange, WebAnswer, WebRequest, content_range, decode_p
 use pinion_connect::{Body, IncomingBody, Peer, authority};
 use pinion_status::{Code, Failure};
 
+use crate::neighbours::Standing;
 use crate::table::{Owner, Route};
 use crate::{Hub, portal};
 
@@ -33,6 +34,15 @@ pub(crate) async fn answer(
     if path == "/healthz" {
         return text(StatusCode::OK, "text/plain; charset=utf-8", "ok\n");
     }
+    if path == "/readyz" {
+        return readiness(hub);
+    }
+    if path == "/cluster" && hub.neighbours().is_some() {
+        let (parts, _) = request.into_parts();
+        return cluster_report(hub, &parts, peer)
+            .await
+            .unwrap_or_else(refusal);
+    }
     if path == "/clips" || path.starts_with(CLIPS) {
         let (parts, _) = request.into_parts();
         let mut response = clip_page(hub, &parts, peer).await.unwrap_or_else(refusal);
@@ -53,6 +63,37 @@ pub(crate) async fn answer(
         let message = format!("there is no {} {}", parts.method, parts.uri.path());
         refusal(Failure::new(Code::NotFound, message).into())
     })
+}
+
+/// Reports whether a load balancer may send requests to this hub.
+fn readiness(hub: &Hub) -> Response<Body> {
+    let (status, words) = match hub.standing() {
+        None => (StatusCode::OK, "ok\n"),
+        Some(Standing::Ok) => (StatusCode::OK, "ok\ncluster: ok\n"),
+        Some(Standing::Isolated) => (StatusCode::SERVICE_UNAVAILABLE, "cluster: isolated\n"),
+    };
+    text(status, "text/plain; charset=utf-8", words)
+}
+
+/// Serves the report of the cluster, to callers with all rights.
+async fn cluster_report(
+    hub: &Hub,
+    parts: &http::request::Parts,
+    peer: &Peer,
+) -> Result<Response<Body>, Refusal> {
+    let own = authority(&parts.uri, &parts.headers);
+    let caller = hub.admit(&parts.headers, own, peer).await?;
+    caller.may_read_system_log()?;
+    let report = hub.neighbours().map(|neighbours| neighbours.report());
+    let report = report.unwrap_or_default().to_string();
+    let mut response = Response::new(Body::from(report));
+    let kind = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    let uncached = HeaderValue::from_static("no-store");
+    response
+        .headers_mut()
+        .insert(header::CACHE_CONTROL, uncached);
+    Ok(response)
 }
 
 /// Serves the routes of sessions and tokens, whose bodies are short.
@@ -83,7 +124,8 @@ async fn access_route(
     };
     let request = Request::from_parts(parts, body.to_bytes());
     hub.recognise(portal::token_in(&request).as_deref()).await?;
-    portal::answer(hub.gate(), &request, visitor)
+    let neighbours = hub.neighbours().map(|neighbours| &**neighbours);
+    portal::answer(hub.gate(), neighbours, &request, visitor).await
 }
 
 /// An error answer.
@@ -205,7 +247,7 @@ async fn clip_page(
         page => page?,
     };
     let mut response = present(page, range);
-    let is_foreign = matches!(route.owner, Owner::Session(_));
+    let is_foreign = matches!(route.owner, Owner::Session(_) | Owner::Hub(_));
     if is_foreign && !hub.settings().trusts_provider_pages {
         response
             .headers_mut()

@@ -25,6 +25,7 @@ use pinion_connect::{IncomingCall, Requests};
 use pinion_status::{Code, Failure};
 
 pub(crate) use manage::Manager;
+pub(crate) use registration::manifest_of;
 pub(crate) use session::Session;
 pub(crate) use sessions::Sessions;
 

@@ -23,6 +23,7 @@ use tokio::sync::watch;
 use self::replaced::{Answer, Successor};
 use crate::endpoint::{Answers, Endpoint, HubCall, failed};
 use crate::input::with_whole_input;
+use crate::table::Route;
 
 /// Completes the configuration of a clip with the owner's address, limits and tokens.
 pub type ConfigureClip = Box<dyn Fn(&Record, &mut ClipConfig) + Send + Sync>;
@@ -95,6 +96,13 @@ impl Runtime {
 
     pub fn get(&self, alias: &str) -> Option<Arc<Installed>> {
         self.clips().get(alias).cloned()
+    }
+
+    /// Returns the installed clip of a route, whose alias may differ in a cluster.
+    pub(crate) fn at(&self, route: &Route) -> Option<Arc<Installed>> {
+        let endpoint = Arc::as_ptr(&route.endpoint).cast::<()>();
+        let mut all = self.all().into_iter();
+        all.find(|clip| Arc::as_ptr(clip).cast::<()>() == endpoint)
     }
 
     fn load(&self, record: Record) -> Result<Arc<Installed>, Failure> {

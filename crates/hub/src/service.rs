@@ -7,6 +7,8 @@ mod data;
 mod logs;
 mod manage;
 
+pub(crate) use self::logs::LogLines;
+
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName, Request, Response, header};

@@ -1,6 +1,6 @@
 //! The routing table: the endpoint of each alias. An alias belongs to one owner at a time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
@@ -24,6 +24,8 @@ pub enum Owner {
     Local,
     /// The session of a remote provider, by its id.
     Session(Arc<str>),
+    /// Another hub of the cluster, by its id.
+    Hub(Arc<str>),
 }
 
 /// One row of the table.
@@ -240,6 +242,58 @@ impl Table {
         }
     }
 
+    /// Inserts a route of another hub, unless this hub has a route of its own for the alias.
+    pub fn place(&self, route: Route) {
+        let mut state = self.write();
+        let present = state.routes.get(&route.alias);
+        if present.is_some_and(|present| !matches!(present.owner, Owner::Hub(_))) {
+            return;
+        }
+        state.returning.remove(&route.alias);
+        state.routes.insert(route.alias.clone(), Arc::new(route));
+        drop(state);
+        self.changed();
+    }
+
+    /// Removes the route of another hub for an alias, if there is one.
+    pub fn retract(&self, alias: &str, departure: Departure) {
+        let mut state = self.write();
+        let present = state.routes.get(alias);
+        if !present.is_some_and(|present| matches!(present.owner, Owner::Hub(_))) {
+            return;
+        }
+        let removed = state.routes.remove(alias);
+        if departure == Departure::Lost
+            && let Some(removed) = removed
+        {
+            let until = Instant::now() + RECONNECT_WINDOW;
+            let scope = removed.scope.clone();
+            state
+                .returning
+                .insert(alias.to_owned(), LostRoute { scope, until });
+        }
+        drop(state);
+        self.changed();
+    }
+
+    /// Returns the ids of the other hubs that hold routes.
+    pub fn holders(&self) -> BTreeSet<Arc<str>> {
+        let state = self.read();
+        let owners = state
+            .routes
+            .values()
+            .filter_map(|route| match &route.owner {
+                Owner::Hub(id) => Some(id.clone()),
+                Owner::Builtin | Owner::Local | Owner::Session(_) => None,
+            });
+        owners.collect()
+    }
+
+    /// Reports whether the provider of this alias was lost a moment ago and may come back.
+    pub fn may_return(&self, alias: &str) -> bool {
+        self.read().may_return(alias, |_, _| true)
+    }
+
     /// Returns the route of exactly this alias.
     pub fn get(&self, alias: &str) -> Option<Arc<Route>> {
         self.read().routes.get(alias).cloned()
@@ -266,9 +320,11 @@ impl TableState {
             .is_some_and(|(alias, it)| it.until > Instant::now() && sees(it.scope.as_ref(), alias))
     }
 
-    /// Reports whether an owner other than `owner` and `earlier` uses or has reserved `alias`.
+    /// Reports whether an owner other than `owner` and `earlier` uses or has reserved `alias`. Aliases of other hubs are
+    /// not considered: the claim in the cluster has decided about them.
     fn is_held(&self, alias: &str, owner: &Owner, earlier: Option<&Owner>) -> bool {
         let routed = self.routes.get(alias).map(|route| &route.owner);
+        let routed = routed.filter(|holder| !matches!(holder, Owner::Hub(_)));
         let reserved = self.reserved.get(alias).map(|(holder, _)| holder);
         routed
             .into_iter()

@@ -169,6 +169,6 @@ impl Offer for HubOffer {
     }
 
     fn remove<'a>(&'a self, alias: &'a str, purge: Purge) -> BoxFuture<'a, Result<(), Failure>> {
-        Box::pin(self.hub.remove_here(alias, purge))
+        Box::pin(self.hub.remove_here(alias, alias, purge))
     }
 }

@@ -27,6 +27,7 @@ use pinion_status::{Code, Failure};
 use serde::{Deserialize, Serialize};
 
 use super::add_security_headers;
+use crate::neighbours::Neighbours;
 use crate::service::text_of;
 
 const SESSION: &str = "/auth/session";
@@ -64,8 +65,9 @@ pub(crate) fn token_in(request: &Request<Bytes>) -> Option<String> {
 }
 
 /// Answers a request to one of these routes.
-pub(crate) fn answer(
+pub(crate) async fn answer(
     gate: &Gate,
+    neighbours: Option<&dyn Neighbours>,
     request: &Request<Bytes>,
     visitor: Visitor,
 ) -> Result<Response<Body>, Failure> {
@@ -92,12 +94,12 @@ pub(crate) fn answer(
         }
         (&Method::POST, TOKENS) => {
             require_super(&caller()?)?;
-            mint(gate, request.body())
+            mint(gate, neighbours, request.body()).await
         }
         (&Method::DELETE, _) => {
             let id = path.strip_prefix(ONE_TOKEN).ok_or_else(unknown)?;
             require_super(&caller()?)?;
-            gate.store().revoke(&TokenId::from(id))?;
+            revoke(gate, neighbours, &TokenId::from(id)).await?;
             Ok(nothing())
         }
         _ => Err(unknown()),
@@ -324,12 +326,39 @@ struct CreatedToken<'a> {
     token: &'a str,
 }
 
-fn mint(gate: &Gate, body: &[u8]) -> Result<Response<Body>, Failure> {
+/// Creates a token: in the cluster, if the hub belongs to one, else in the hub's file.
+async fn mint(
+    gate: &Gate,
+    neighbours: Option<&dyn Neighbours>,
+    body: &[u8],
+) -> Result<Response<Body>, Failure> {
     let wanted: TokenRequest = read(body)?;
-    let minted = gate.store().mint(wanted.into_new()?)?;
+    let new = wanted.into_new()?;
+    let tokens = gate.store();
+    let minted = match neighbours {
+        Some(neighbours) => {
+            let minted = tokens.prepare(new)?;
+            neighbours.share_token(minted.record.clone()).await?;
+            minted
+        }
+        None => tokens.mint(new)?,
+    };
     let shown = TokenInfo::of(&minted.record);
     let token = minted.token.reveal();
     json(StatusCode::CREATED, &CreatedToken { shown, token })
+}
+
+/// Revokes a token where it is stored.
+async fn revoke(
+    gate: &Gate,
+    neighbours: Option<&dyn Neighbours>,
+    id: &TokenId,
+) -> Result<(), Failure> {
+    let tokens = gate.store();
+    match neighbours {
+        Some(neighbours) if tokens.is_shared(id) => neighbours.revoke_token(id.clone()).await,
+        _ => tokens.revoke(id).map(drop),
+    }
 }
 
 fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Failure> {

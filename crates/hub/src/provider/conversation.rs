@@ -100,9 +100,16 @@ async fn await_registration(
                 ..RegisterResponse::default()
             })),
         };
-        let registered = check_registration_size(length, session)
-            .and(clips)
-            .and_then(|clips| hub.register(session, &name, dialect, manages, clips, answer));
+        let registering = async {
+            let mut clips = check_registration_size(length, session).and(clips)?;
+            // Held until the clips are in the routing table.
+            let claimant = session.future_claimant(&name, manages);
+            let _claimed = hub
+                .claim_clips(session, claimant, dialect, &mut clips)
+                .await?;
+            hub.register(session, &name, dialect, manages, clips, answer)
+        };
+        let registered: Result<(), Failure> = Box::pin(registering).await;
         if let Err(failure) = registered {
             hub.write_log(
                 Level::Warn,
@@ -233,9 +240,15 @@ impl Listener<'_> {
                         session.queue.push(Outgoing::Raw(message));
                     }
                 };
-                let added = check_registration_size(length, session)
-                    .and(clips)
-                    .and_then(|clips| hub.add(session, self.dialect, clips, answer));
+                let adding = async {
+                    let mut clips = check_registration_size(length, session).and(clips)?;
+                    let claimant = session.claimant();
+                    let _claimed = hub
+                        .claim_clips(session, claimant, self.dialect, &mut clips)
+                        .await?;
+                    hub.add(session, self.dialect, clips, answer)
+                };
+                let added: Result<Vec<Granted>, Failure> = Box::pin(adding).await;
                 match (added, self.dialect) {
                     (Ok(granted), Dialect::Typed) => session.note_registered(&granted),
                     (Ok(_), Dialect::Register) => {}

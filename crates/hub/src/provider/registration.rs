@@ -20,6 +20,8 @@ pub(super) struct Registration {
     pub(super) manifest: Manifest,
     /// Callers must send a secret.
     pub(super) guarded: bool,
+    /// The alias that was claimed in the cluster.
+    pub(super) claimed: Option<String>,
 }
 
 impl Registration {
@@ -31,41 +33,7 @@ impl Registration {
         };
         let name = alias::normalise(given)
             .ok_or_else(|| Failure::invalid("every clip needs an alias with a letter or digit"))?;
-        let mut manifest = Manifest {
-            name: name.clone(),
-            package: clip.package.to_string(),
-            version: clip.version.to_string(),
-            domain: clip.domain.to_string(),
-            description: clip.description.to_string(),
-            commands: clip.commands.iter().map(command).collect(),
-            groups: texts(clip.groups.iter()),
-            dependencies: clip
-                .dependencies
-                .iter()
-                .map(|slot| (slot.to_string(), Dependency::default()))
-                .collect(),
-            patterns: clip.patterns.iter().map(ToString::to_string).collect(),
-            entities: texts(clip.entities.iter()),
-            has_web: clip.has_web,
-            schedules: clip
-                .schedules
-                .iter()
-                .map(|it| Schedule {
-                    command: it.command.to_string(),
-                    cron: it.cron.to_string(),
-                    input: it.input.to_string(),
-                    description: it.description.to_string(),
-                })
-                .collect(),
-            ..Manifest::default()
-        };
-        for (slot, wanted) in &clip.dependency_slots {
-            let wanted = Dependency {
-                package: wanted.package.to_string(),
-                version: wanted.version.to_string(),
-            };
-            manifest.dependencies.insert(slot.to_string(), wanted);
-        }
+        let manifest = unchecked_manifest(&name, &clip);
         Ok(Self::complete(
             name.clone(),
             name,
@@ -103,6 +71,7 @@ impl Registration {
             called,
             manifest,
             guarded,
+            claimed: None,
         }
     }
 }
@@ -153,4 +122,50 @@ fn texts<'a, T: ToString + 'a>(
     pairs
         .map(|(key, value)| (key.to_string(), value.to_string()))
         .collect()
+}
+
+/// Converts the manifest in a registration that another hub has checked.
+pub(crate) fn manifest_of(clip: &ClipRegistration) -> Manifest {
+    let mut manifest = unchecked_manifest(&clip.alias, clip);
+    manifest.normalise();
+    manifest
+}
+
+fn unchecked_manifest(name: &str, clip: &ClipRegistration) -> Manifest {
+    let mut manifest = Manifest {
+        name: name.to_owned(),
+        package: clip.package.to_string(),
+        version: clip.version.to_string(),
+        domain: clip.domain.to_string(),
+        description: clip.description.to_string(),
+        commands: clip.commands.iter().map(command).collect(),
+        groups: texts(clip.groups.iter()),
+        dependencies: clip
+            .dependencies
+            .iter()
+            .map(|slot| (slot.to_string(), Dependency::default()))
+            .collect(),
+        patterns: clip.patterns.iter().map(ToString::to_string).collect(),
+        entities: texts(clip.entities.iter()),
+        has_web: clip.has_web,
+        schedules: clip
+            .schedules
+            .iter()
+            .map(|it| Schedule {
+                command: it.command.to_string(),
+                cron: it.cron.to_string(),
+                input: it.input.to_string(),
+                description: it.description.to_string(),
+            })
+            .collect(),
+        ..Manifest::default()
+    };
+    for (slot, wanted) in &clip.dependency_slots {
+        let wanted = Dependency {
+            package: wanted.package.to_string(),
+            version: wanted.version.to_string(),
+        };
+        manifest.dependencies.insert(slot.to_string(), wanted);
+    }
+    manifest
 }

@@ -23,6 +23,7 @@ use super::incoming::Dialect;
 use super::pending_call::{PendingCall, disconnected};
 use super::typed;
 use crate::limits::Limits;
+use crate::neighbours::Claimant;
 use crate::queue::{OnClose, Queue};
 use crate::table::Owner;
 
@@ -140,6 +141,26 @@ impl Session {
     /// Reports whether the provider installs clips over its provider stream.
     pub(crate) fn manages(&self) -> bool {
         self.registered.get().is_some_and(|it| it.manages)
+    }
+
+    /// Describes the provider for a claim before its registration.
+    pub(super) fn future_claimant(&self, name: &str, manages: bool) -> Claimant {
+        Claimant::Provider {
+            name: name.trim().into(),
+            session: self.id.clone(),
+            caller: self.caller.clone(),
+            manages,
+        }
+    }
+
+    /// Describes the provider for a claim in the cluster.
+    pub(crate) fn claimant(&self) -> Claimant {
+        Claimant::Provider {
+            name: self.name(),
+            session: self.id.clone(),
+            caller: self.caller.clone(),
+            manages: self.manages(),
+        }
     }
 
     /// Returns the granted aliases of its clips, sorted.

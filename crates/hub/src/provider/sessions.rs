@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pinion_access::{Caller, Principal};
 use pinion_clip::logs::Level;
+use pinion_clip::{ClipState, Status};
 use pinion_status::{Code, Failure};
 
 use super::RECONNECTED;
@@ -16,7 +17,9 @@ use super::runtimes::RuntimeSession;
 use super::session::{OfferedClip, Session};
 use super::typed::Granted;
 use crate::Hub;
+use crate::convert::clip_registration_of;
 use crate::hub::OWN_NAMES;
+use crate::neighbours::{Claimant, Claimed, SharedRoute};
 use crate::table::{Conflict, Departure, Owner, Route};
 
 /// The most bytes of a provider's name.
@@ -137,6 +140,8 @@ impl Hub {
         connected.lost.forget(name);
         if let Some(earlier) = &earlier {
             let message = format!("the provider {RECONNECTED}");
+            // Before the earlier session's provider learns of its end, and after it, for clips that it added meanwhile.
+            self.table().forget(&earlier.owner, Departure::Lost);
             let left = earlier.end(Err(Failure::new(Code::Unavailable, message)));
             self.table().forget(&earlier.owner, Departure::Lost);
             for (name, offered) in left.unwrap_or_default() {
@@ -212,7 +217,10 @@ impl Hub {
                 earlier_session.logs.remove(&name),
             ));
             routes.push(Route {
-                alias: known.map_or_else(|| name.clone(), |known| known.alias.clone()),
+                alias: known.map_or_else(
+                    || clip.claimed.unwrap_or_else(|| name.clone()),
+                    |known| known.alias.clone(),
+                ),
                 owner: session.owner.clone(),
                 provider: session.name(),
                 scope: session.caller.scope().cloned(),
@@ -237,6 +245,79 @@ impl Hub {
         }
         answer(&granted);
         Ok(granted)
+    }
+
+    /// Claims the aliases of clips in the cluster before they are registered; the local checks of the registration
+    /// follow. Without a cluster nothing happens.
+    pub(super) async fn claim_clips(
+        &self,
+        session: &Arc<Session>,
+        claimant: Claimant,
+        dialect: Dialect,
+        clips: &mut [Registration],
+    ) -> Result<Option<Claimed>, Failure> {
+        if self.neighbours().is_none() {
+            return Ok(None);
+        }
+        let conflict = match dialect {
+            Dialect::Register => Conflict::Refuse,
+            Dialect::Typed => Conflict::Rename,
+        };
+        let (provider, scope) = match &claimant {
+            Claimant::Provider { name, .. } => (name.clone(), session.caller.scope().cloned()),
+            Claimant::Local => return Ok(None),
+        };
+        let known: Vec<bool> = {
+            let state = session.state();
+            clips
+                .iter()
+                .map(|clip| state.clips.contains_key(&clip.name))
+                .collect()
+        };
+        let mut routes = Vec::new();
+        for (clip, known) in clips.iter().zip(&known) {
+            if *known {
+                continue;
+            }
+            if dialect == Dialect::Register {
+                self.check_free_here(&clip.name, &provider)?;
+            }
+            routes.push(SharedRoute {
+                session: session.id.to_string(),
+                status: Status {
+                    state: ClipState::Running,
+                    message: String::new(),
+                },
+                registration: clip_registration_of(&clip.name, &clip.manifest, clip.guarded),
+                ..SharedRoute::planned(&clip.name, &provider, scope.clone(), clip.guarded)
+            });
+        }
+        let claimed = self.claim(claimant, conflict, routes).await?;
+        let granted = claimed.as_ref().map(|claimed| claimed.aliases.iter());
+        let unknown = clips.iter_mut().zip(known).filter(|(_, known)| !known);
+        for ((clip, _), alias) in unknown.zip(granted.into_iter().flatten()) {
+            clip.claimed = Some(alias.clone());
+        }
+        Ok(claimed)
+    }
+
+    /// Rejects an alias that another provider or a part of this hub has.
+    fn check_free_here(&self, alias: &str, provider: &str) -> Result<(), Failure> {
+        match self.table().get(alias) {
+            Some(route)
+                if !matches!(route.owner, Owner::Hub(_)) && *route.provider != *provider =>
+            {
+                let message = format!("clip \"{alias}\" already exists");
+                Err(Failure::new(Code::AlreadyExists, message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends a session from this side; its provider connects elsewhere or again.
+    pub(crate) fn dismiss(&self, session: &Arc<Session>, why: &'static str) {
+        let failure = Failure::new(Code::Unavailable, why);
+        self.end_session(session, Err(failure), Departure::Lost);
     }
 
     /// Removes clips that their provider no longer offers.

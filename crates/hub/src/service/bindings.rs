@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use pinion_access::{Caller, Method};
 use pinion_clip::bindings::Binding;
-use pinion_proto::Text;
 use pinion_proto::hub::{
     ClipBinding, GetBindingsRequest, GetBindingsResponse, RemoveBindingRequest,
     RemoveBindingResponse, SetBindingRequest, SetBindingResponse,
@@ -16,14 +15,22 @@ use super::required;
 use crate::Hub;
 use crate::convert::{dependency_slot, text};
 use crate::runtime::{Installed, Runtime};
+use crate::table::Route;
 
 impl Hub {
-    pub(super) async fn get_bindings(
+    pub(crate) async fn get_bindings(
         &self,
         caller: &Caller,
         request: GetBindingsRequest,
     ) -> Result<GetBindingsResponse, Failure> {
-        let (runtime, clip) = self.bound(caller, Method::GetBindings, &request.clip_name)?;
+        let route = self.find(caller, Method::GetBindings, named(&request.clip_name)?)?;
+        if let Some(answer) = self
+            .pass_on(caller, Method::GetBindings, &route, &request)
+            .await
+        {
+            return answer;
+        }
+        let (runtime, clip) = self.bound(&route)?;
         let bindings = runtime.bindings(&clip).await?;
         let manifest = clip.clip().manifest();
         let slots = manifest.dependencies.iter();
@@ -38,12 +45,19 @@ impl Hub {
         })
     }
 
-    pub(super) async fn set_binding(
+    pub(crate) async fn set_binding(
         &self,
         caller: &Caller,
         request: SetBindingRequest,
     ) -> Result<SetBindingResponse, Failure> {
-        let (runtime, clip) = self.bound(caller, Method::SetBinding, &request.clip_name)?;
+        let route = self.find(caller, Method::SetBinding, named(&request.clip_name)?)?;
+        if let Some(answer) = self
+            .pass_on(caller, Method::SetBinding, &route, &request)
+            .await
+        {
+            return answer;
+        }
+        let (runtime, clip) = self.bound(&route)?;
         let wanted = request.binding.ok_or_else(|| required("binding.alias"))?;
         let binding = Binding {
             alias: wanted.alias.to_string(),
@@ -55,12 +69,19 @@ impl Hub {
         Ok(SetBindingResponse {})
     }
 
-    pub(super) async fn remove_binding(
+    pub(crate) async fn remove_binding(
         &self,
         caller: &Caller,
         request: RemoveBindingRequest,
     ) -> Result<RemoveBindingResponse, Failure> {
-        let (runtime, clip) = self.bound(caller, Method::RemoveBinding, &request.clip_name)?;
+        let route = self.find(caller, Method::RemoveBinding, named(&request.clip_name)?)?;
+        if let Some(answer) = self
+            .pass_on(caller, Method::RemoveBinding, &route, &request)
+            .await
+        {
+            return answer;
+        }
+        let (runtime, clip) = self.bound(&route)?;
         if request.slot.trim().is_empty() {
             return Err(required("slot"));
         }
@@ -68,15 +89,9 @@ impl Hub {
         Ok(RemoveBindingResponse {})
     }
 
-    fn bound(
-        &self,
-        caller: &Caller,
-        method: Method,
-        name: &Text,
-    ) -> Result<(&Arc<Runtime>, Arc<Installed>), Failure> {
-        let route = self.find(caller, method, named(name)?)?;
+    fn bound(&self, route: &Route) -> Result<(&Arc<Runtime>, Arc<Installed>), Failure> {
         let runtime = self.runtime();
-        let installed = runtime.and_then(|runtime| Some((runtime, runtime.get(&route.alias)?)));
+        let installed = runtime.and_then(|runtime| Some((runtime, runtime.at(route)?)));
         installed.ok_or_else(|| {
             let message = format!(
                 "clip \"{}\" is not installed here; only installed clips have bindings",

@@ -62,7 +62,21 @@ impl Hub {
             }
         }
         all.extend(connected.into_values());
+        if let Some(neighbours) = self.neighbours() {
+            let others = neighbours.providers().into_iter();
+            let visible = others.filter(|it| caller.sees_provider(it.scope.as_ref()));
+            all.extend(visible.map(|it| it.info));
+        }
         all
+    }
+
+    fn features(&self) -> Vec<Text> {
+        let cluster = self.neighbours().map(|_| "cluster");
+        FEATURES
+            .into_iter()
+            .chain(cluster)
+            .map(Text::from)
+            .collect()
     }
 
     pub(super) async fn hub_info(
@@ -78,7 +92,7 @@ impl Hub {
             started_at_unix_ms: self.started().as_millisecond(),
             auth_required: self.gate().mode().requires_token(),
             scope: text(caller.scope().map_or("", Scope::as_str)),
-            features: FEATURES.map(Text::from).to_vec(),
+            features: self.features(),
             protocol: "pinix.v2".into(),
         })
     }
@@ -103,7 +117,7 @@ impl Hub {
         })
     }
 
-    pub(super) async fn get_manifest(
+    pub(crate) async fn get_manifest(
         &self,
         caller: &Caller,
         request: GetManifestRequest,
@@ -118,7 +132,7 @@ impl Hub {
         Ok(GetManifestResponse { manifest })
     }
 
-    pub(super) async fn get_clip_web(
+    pub(crate) async fn get_clip_web(
         &self,
         caller: &Caller,
         request: GetClipWebRequest,

@@ -12,7 +12,7 @@ use crate::Hub;
 use crate::convert::data_response;
 
 impl Hub {
-    pub(super) async fn data(
+    pub(crate) async fn data(
         &self,
         caller: &Caller,
         method: Method,

@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+use futures_util::StreamExt;
 use jiff::Timestamp;
 use pinion_access::{Caller, Method};
-use pinion_clip::logs::{ClipLog, Followed, Level, LogEntry};
+use pinion_clip::CallError;
+use pinion_clip::logs::{ClipLog, Followed, Follower, Level, LogEntry};
 use pinion_connect::IncomingCall;
+use pinion_proto::Binary;
 use pinion_proto::hub::{self as wire, GetLogsRequest};
 use pinion_status::{Code, Failure};
 
@@ -23,37 +27,23 @@ impl Hub {
         mut call: IncomingCall,
     ) -> Result<(), Failure> {
         let request: GetLogsRequest = call.requests.message().await?;
-        let (name, log) = self.log_of(caller, &request)?;
-        let tail = match request.tail {
-            ..=0 => DEFAULT_TAIL,
-            tail => tail.min(MAX_TAIL),
-        };
-        let tail = usize::try_from(tail).unwrap_or_default();
-        let lowest_level = lowest_level_of(&request)?;
-        let since = request.since_unix_ms;
-        let wanted = move |entry: &LogEntry| {
-            entry.level >= lowest_level && entry.time.as_millisecond() >= since
-        };
-        // The log may have to be read from files, which blocks.
-        let recalling = tokio::task::spawn_blocking(move || log.recall(tail, wanted));
-        let recalled = recalling.await;
-        let (past, mut follower) =
-            recalled.map_err(|error| Failure::new(Code::Internal, error.to_string()))?;
-        for entry in &past {
-            call.answers.send(&log_entry(&name, entry)).await?;
+        if !request.system {
+            let route = self.find(caller, Method::GetLogs, named(&request.clip_name)?)?;
+            if let Some(mut lines) = self.remote_logs(caller, &route, &request) {
+                while let Some(line) = lines.next().await {
+                    let line = line.map_err(CallError::into_failure)?;
+                    call.answers.send(&decoded(line)?).await?;
+                }
+                return Ok(());
+            }
         }
-        drop(past);
+        let (name, log) = self.log_of(caller, &request)?;
+        let mut lines = LogLines::open(name, log, &request).await?;
+        while let Some(entry) = lines.next().await {
+            call.answers.send(&entry).await?;
+        }
         if !request.follow {
             return Ok(());
-        }
-        while let Some(followed) = follower.next().await {
-            match followed {
-                Followed::Line(entry) if wanted(&entry) => {
-                    call.answers.send(&log_entry(&name, &entry)).await?;
-                }
-                Followed::Line(_) => {}
-                Followed::Missed(count) => call.answers.send(&missed(&name, count)).await?,
-            }
         }
         match self.log_of(caller, &request) {
             // The provider was lost, and more lines may follow when it reconnects.
@@ -62,7 +52,7 @@ impl Hub {
         }
     }
 
-    fn log_of(
+    pub(crate) fn log_of(
         &self,
         caller: &Caller,
         request: &GetLogsRequest,
@@ -78,6 +68,70 @@ impl Hub {
         })?;
         Ok((route.alias.clone(), log))
     }
+}
+
+/// The lines of a log that a request asks for.
+pub(crate) struct LogLines {
+    name: String,
+    past: std::vec::IntoIter<LogEntry>,
+    /// The lines that follow, if the request asks for them.
+    follower: Option<Follower>,
+    lowest_level: Level,
+    since: i64,
+}
+
+impl LogLines {
+    /// Reads the stored lines, and follows the log if the request asks for it.
+    pub(crate) async fn open(
+        name: String,
+        log: Arc<ClipLog>,
+        request: &GetLogsRequest,
+    ) -> Result<Self, Failure> {
+        let tail = match request.tail {
+            ..=0 => DEFAULT_TAIL,
+            tail => tail.min(MAX_TAIL),
+        };
+        let tail = usize::try_from(tail).unwrap_or_default();
+        let lowest_level = lowest_level_of(request)?;
+        let since = request.since_unix_ms;
+        let wanted = move |entry: &LogEntry| is_wanted(entry, lowest_level, since);
+        // The log may have to be read from files, which blocks.
+        let recalling = tokio::task::spawn_blocking(move || log.recall(tail, wanted));
+        let recalled = recalling.await;
+        let (past, follower) =
+            recalled.map_err(|error| Failure::new(Code::Internal, error.to_string()))?;
+        Ok(Self {
+            name,
+            past: past.into_iter(),
+            follower: request.follow.then_some(follower),
+            lowest_level,
+            since,
+        })
+    }
+
+    /// Returns the next line; `None` at the end of the log.
+    pub(crate) async fn next(&mut self) -> Option<wire::LogEntry> {
+        if let Some(entry) = self.past.next() {
+            return Some(log_entry(&self.name, &entry));
+        }
+        loop {
+            match self.follower.as_mut()?.next().await? {
+                Followed::Line(entry) if is_wanted(&entry, self.lowest_level, self.since) => {
+                    return Some(log_entry(&self.name, &entry));
+                }
+                Followed::Line(_) => {}
+                Followed::Missed(count) => return Some(missed(&self.name, count)),
+            }
+        }
+    }
+}
+
+fn is_wanted(entry: &LogEntry, lowest_level: Level, since: i64) -> bool {
+    entry.level >= lowest_level && entry.time.as_millisecond() >= since
+}
+
+fn decoded(line: Bytes) -> Result<wire::LogEntry, Failure> {
+    wire::LogEntry::decode(line).map_err(|error| Failure::new(Code::Internal, error.to_string()))
 }
 
 /// Returns the lowest level that a request asks for.

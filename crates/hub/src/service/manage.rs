@@ -12,11 +12,12 @@ use super::required;
 use crate::Hub;
 use crate::convert::{clip_info, text};
 use crate::hub::{LOCAL, local_route, view};
+use crate::neighbours::{Claimant, SharedRoute, own_provider_name};
 use crate::provider::Manager;
 use crate::table::{Conflict, Owner, Route};
 
 impl Hub {
-    pub(super) async fn add_clip(
+    pub(crate) async fn add_clip(
         &self,
         caller: &Caller,
         request: AddClipRequest,
@@ -31,7 +32,13 @@ impl Hub {
             let present = self.table().get(&alias);
             caller.may_install(&alias, present.as_deref().map(view))?;
         }
-        match self.install_target(caller, request.provider.trim())? {
+        let provider = request.provider.trim();
+        if !self.knows_manager(caller, provider)
+            && let Some(answer) = self.pass_installation_on(caller, provider, &request).await
+        {
+            return answer;
+        }
+        match self.install_target(caller, provider)? {
             InstallTarget::Local => {}
             InstallTarget::Remote(manager) => {
                 let message = format!("{} has \"{}\" install {source}", **caller, manager.name());
@@ -51,12 +58,18 @@ impl Hub {
         Ok(AddClipResponse { clip })
     }
 
-    pub(super) async fn remove_clip(
+    pub(crate) async fn remove_clip(
         &self,
         caller: &Caller,
         request: RemoveClipRequest,
     ) -> Result<RemoveClipResponse, Failure> {
         let route = self.find(caller, Method::RemoveClip, named(&request.clip_name)?)?;
+        if let Some(answer) = self
+            .pass_on(caller, Method::RemoveClip, &route, &request)
+            .await
+        {
+            return answer;
+        }
         if route.owner != Owner::Local || self.runtime().is_none() {
             self.remove_at(&route, request.purge).await?;
             let message = format!("{} removed \"{}\"", **caller, route.alias);
@@ -70,7 +83,9 @@ impl Hub {
         } else {
             Purge::Nothing
         };
-        self.remove_here(&route.alias, purge).await?;
+        let installed = self.runtime().and_then(|runtime| runtime.at(&route));
+        let name = installed.map_or_else(|| route.alias.clone(), |it| it.record().name.clone());
+        self.remove_here(&route.alias, &name, purge).await?;
         self.write_log(
             Level::Info,
             &format!("{} removed \"{}\"", **caller, route.alias),
@@ -99,6 +114,10 @@ impl Hub {
         let runtime = self.runtime().ok_or_else(no_runtime)?;
         let reservation = self.table().reserve(requested, source, &Owner::Local)?;
         let alias = reservation.alias();
+        let wanted = SharedRoute::planned(alias, LOCAL, owner.parse().ok(), !secret.is_empty());
+        let _claimed = self
+            .claim(Claimant::Local, Conflict::Refuse, vec![wanted])
+            .await?;
         let installed = runtime
             .install(alias, source, secret, owner)
             .await
@@ -111,15 +130,36 @@ impl Hub {
         Ok(route)
     }
 
-    /// Removes a clip of this machine.
-    pub(crate) async fn remove_here(&self, alias: &str, purge: Purge) -> Result<(), Failure> {
+    /// Removes a clip of this machine: its route, and its installation, whose name differs if another hub of the cluster
+    /// holds it.
+    pub(crate) async fn remove_here(
+        &self,
+        alias: &str,
+        name: &str,
+        purge: Purge,
+    ) -> Result<(), Failure> {
         let runtime = self.runtime().ok_or_else(no_runtime)?;
         self.table().remove(alias, &Owner::Local);
-        runtime.remove(alias, purge).await
+        runtime.remove(name, purge).await
+    }
+
+    /// Reports whether this hub itself installs for a request that names this provider.
+    fn knows_manager(&self, caller: &Caller, provider: &str) -> bool {
+        provider.is_empty()
+            || provider == LOCAL
+            || self
+                .managers(caller)
+                .iter()
+                .any(|it| *it.name() == *provider)
+            || self.sessions().provider(provider).is_some()
     }
 
     /// Chooses the machine for a request that names this provider; empty if it names none.
     fn install_target(&self, caller: &Caller, provider: &str) -> Result<InstallTarget, Failure> {
+        let is_own = self
+            .neighbours()
+            .is_some_and(|it| *provider == own_provider_name(it.name()));
+        let provider = if is_own { LOCAL } else { provider };
         if self.runtime().is_some() && (provider.is_empty() || provider == LOCAL) {
             return Ok(InstallTarget::Local);
         }

@@ -3,6 +3,8 @@ use pinion_access::{Mode, Origin, TokenStore};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use futures_util::FutureExt;
+
 use super::*;
 
 struct TestGate {
@@ -46,7 +48,9 @@ impl TestGate {
             peer: Peer::LOCAL,
             transport: Transport::Plain,
         };
-        let response = answer(&self.gate, &request.body(body).unwrap(), visitor)
+        let response = answer(&self.gate, None, &request.body(body).unwrap(), visitor)
+            .now_or_never()
+            .unwrap()
             .map_err(|failure| failure.code)?;
         let (parts, body) = response.into_parts();
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -299,12 +303,17 @@ fn cookies_are_ignored_for_foreign_pages() {
         };
         let answer = answer(
             &gate.gate,
+            None,
             &request,
             Visitor {
                 peer,
                 transport: Transport::Plain,
             },
         );
-        assert_eq!(answer.is_ok(), allowed, "{origin:?}");
+        assert_eq!(
+            answer.now_or_never().unwrap().is_ok(),
+            allowed,
+            "{origin:?}"
+        );
     }
 }
