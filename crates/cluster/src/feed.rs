@@ -220,20 +220,17 @@ async fn catch_up(
 ) -> Result<(), Failure> {
     let begun = Instant::now();
     loop {
-        let mut seen = cursor.seen;
         let end = store
-            .batch(seen + 1, BATCH, |change| {
-                seen = seen.max(change.revision);
+            .batch(cursor.seen + 1, BATCH, |change| {
+                // What was applied before a failure was applied in order.
+                cursor.seen = cursor.seen.max(change.revision);
                 sink.apply(change);
             })
-            .await;
-        // What was applied before a failure was applied in order.
-        cursor.seen = seen;
-        let end = end?;
+            .await?;
         if end.pending > 0 {
             continue;
         }
-        cursor.seen = seen.max(end.last);
+        cursor.seen = cursor.seen.max(end.last);
         sink.seen(cursor.seen);
         if cursor.seen >= target {
             return Ok(());

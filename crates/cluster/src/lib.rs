@@ -6,11 +6,19 @@
 //!
 //! This is the only crate that knows NATS. The hub knows it through traits of its own.
 
+pub mod access;
 pub mod bus;
+mod clock;
 pub mod credentials;
 pub mod feed;
 pub mod members;
+mod mirror;
 pub mod names;
+mod node;
 pub mod servers;
 pub mod store;
 pub mod stream;
+pub mod talk;
+mod values;
+
+pub use node::{Node, NodeOptions};

@@ -48,7 +48,7 @@ pub struct Member {
 }
 
 impl Member {
-    fn presence(&self, now: Instant) -> Presence {
+    pub fn presence(&self, now: Instant) -> Presence {
         if self.unreachable || now.duration_since(self.last_beat) >= SUSPECT_AFTER {
             Presence::Suspect
         } else {

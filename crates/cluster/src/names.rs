@@ -138,6 +138,19 @@ impl fmt::Display for ProcessId {
     }
 }
 
+/// Returns the name of a hub among the members of its cluster: that of its machine and its port.
+pub fn member_name(host: &str, port: u16) -> String {
+    let letters = host.to_ascii_lowercase();
+    let words: Vec<&str> = letters
+        .split(|letter: char| !letter.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .collect();
+    match words.as_slice() {
+        [] => format!("hub-{port}"),
+        words => format!("{}-{port}", words.join("-")),
+    }
+}
+
 /// Returns a random number.
 pub(crate) fn random() -> Result<u64, Failure> {
     let mut bytes = [0; 8];
@@ -189,6 +202,12 @@ mod tests {
         for subject in ["$KV.PN_pinion2.a.todo", "pn.pinion.kvf.a.todo", "x"] {
             assert_eq!(bucket.key_of(subject), None, "{subject}");
         }
+    }
+
+    #[test]
+    fn members_are_named_after_host_and_port() {
+        assert_eq!(member_name("My.Box", 9001), "my-box-9001");
+        assert_eq!(member_name("..", 1), "hub-1");
     }
 
     #[test]

@@ -6,7 +6,10 @@
     reason = "a test fails by panicking"
 )]
 
+mod calls;
 mod epochs;
 mod following;
+mod hubs;
+mod moving;
 mod stage;
 mod writing;
