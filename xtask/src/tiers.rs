@@ -195,11 +195,14 @@ const TIERS: [Tier; 21] = [
     },
     Tier {
         name: "clusters",
-        tests: &[Tests {
-            package: "pinion-cluster",
-            target: "nats",
-            test: None,
-        }],
+        tests: &[
+            Tests {
+                package: "pinion-cluster",
+                target: "nats",
+                test: None,
+            },
+            target_of("cluster"),
+        ],
         prepare: nats_server,
     },
     Tier {

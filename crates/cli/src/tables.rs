@@ -2,6 +2,7 @@
 
 pub mod auth;
 pub mod clip;
+pub mod cluster;
 pub mod commands;
 pub mod databases;
 pub mod fleet;

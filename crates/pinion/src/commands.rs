@@ -31,7 +31,7 @@ use crate::failure::Failure;
 use crate::pinocchio::Verb as Prompting;
 use crate::program::Program;
 use crate::verb::{Entry, Line, Verb};
-use crate::{clip, fleet, hub, invoke, mcp, sandbox};
+use crate::{clip, cluster, fleet, hub, invoke, mcp, sandbox};
 
 /// A flag that prints an answer and exits.
 #[derive(Debug)]
@@ -50,6 +50,7 @@ const HELP: Verb = Verb::new("pinion", &tables::commands::HELP, explain);
 /// Every command except those of command files.
 const ENTRIES: &[Entry] = &[
     Entry::Several(&hub::GROUP),
+    Entry::Several(&cluster::GROUP),
     Entry::Several(&clip::GROUP),
     Entry::One(&invoke::VERB),
     Entry::Several(&mcp::GROUP),

@@ -8,6 +8,7 @@ mod choices;
 mod cli;
 mod clip;
 mod clip_tools;
+mod cluster;
 mod commands;
 mod engine;
 mod extensions;

@@ -165,8 +165,53 @@ static JOINING: Section = Section {
     ],
 };
 
+pub(crate) static CLUSTER_ACCESS: Section = Section {
+    title: "Cluster",
+    flags: &[
+        Flag::valued(
+            "--cluster",
+            "URLS",
+            "the NATS servers of the cluster, separated by commas: nats://127.0.0.1:4222; also PINION_CLUSTER",
+        ),
+        Flag::valued(
+            "--cluster-name",
+            "NAME",
+            "the name of the cluster on these servers: pinion",
+        ),
+        Flag::valued(
+            "--cluster-creds",
+            "FILE",
+            "the credentials for the servers: a .creds file, the seed of an nkey, or a line user:password; also \
+             PINION_CLUSTER_CREDS",
+        )
+        .of(Kind::File),
+        Flag::valued(
+            "--cluster-ca",
+            "FILE",
+            "trust servers whose certificates those in this file have signed, in PEM",
+        )
+        .of(Kind::File),
+        Flag::valued(
+            "--cluster-cert",
+            "FILE",
+            "the certificate to show to the servers, in PEM",
+        )
+        .of(Kind::File),
+        Flag::valued("--cluster-key", "FILE", "the key of that certificate, in PEM").of(Kind::File),
+        Flag::valued(
+            "--cluster-replicas",
+            "N",
+            "the number of servers that store each change: 1, 3 or 5; else as many as there are, at most 3",
+        ),
+        Flag::bare(
+            "--insecure-cluster",
+            "speak with servers of other machines without TLS",
+        ),
+    ],
+};
+
 pub static SERVE: Command = Command {
-    flags: &[&ADDRESS, &CALLERS, &WORK, &JOINING],
+    flags: &[&ADDRESS, &CALLERS, &WORK, &JOINING, &CLUSTER_ACCESS],
     requirements: &[
         ("--jwt-audience", "--jwt-issuer"),
         ("--jwt-manage", "--jwt-issuer"),
@@ -183,6 +228,7 @@ pub static SERVE: Command = Command {
         "pinion hub serve --bind 0.0.0.0 --tls-cert hub.pem --tls-key hub.key",
         "pinion hub serve --jwt-issuer https://login.example --jwt-audience hub",
         "pinion hub serve --join http://192.168.1.5:9000",
+        "pinion hub serve --port 0 --cluster nats://127.0.0.1:4222",
     ],
     ..Command::new(
         "serve",

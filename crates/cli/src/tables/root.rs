@@ -1,7 +1,7 @@
 //! The tables of whole command lines: `pinion`, and the names `pi` and `pinocchio`.
 
 use super::{
-    LOG, THINKING, auth, clip, commands, databases, fleet, hub, mcp, packages, prompts, sandbox,
+    LOG, THINKING, auth, clip, cluster, commands, databases, fleet, hub, mcp, packages, prompts, sandbox,
 };
 use crate::table::{Argument, Command, Flag, Kind, Section};
 
@@ -342,6 +342,7 @@ pub static PINION: Command = Command {
         &prompts::RUN_COMMAND,
         &prompts::COMMANDS,
         &hub::HUB,
+        &cluster::CLUSTER,
         &clip::CLIP,
         &clip::INVOKE,
         &mcp::MCP,

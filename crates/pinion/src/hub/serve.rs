@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use pinion_access::LocalToken;
 use pinion_clip::logs::{ClipLog, Followed, Level};
+use pinion_cluster::access::ClusterAccess;
+use pinion_cluster::{Node, NodeOptions};
 use pinion_hub::{Hub, HubLock, Joined, OpenedHub, Signals};
 use pinion_mcp::Mounts;
 
@@ -72,6 +74,10 @@ async fn serve(mut options: Options, lock: &mut HubLock) -> Result<ExitCode, Fai
         let clip = pinion_scheduler::scheduler(&hub, &root.join("data").join(alias));
         hub.add_optional_builtin(alias, clip);
     }
+    let node = match options.cluster.take() {
+        Some(access) => Some(become_member(&hub, access, root, port, &url).await?),
+        None => None,
+    };
     if local_token.is_new {
         eprint!("{}", first_use(&url, &local_token));
     }
@@ -87,7 +93,13 @@ async fn serve(mut options: Options, lock: &mut HubLock) -> Result<ExitCode, Fai
         }
         std::future::pending().await
     };
-    let stop = signals.stop(&tokens);
+    let stop = async {
+        signals.stop(&tokens).await;
+        // Calls of other hubs that arrive from now on are refused, and their callers know that nothing was started.
+        if let Some(node) = &node {
+            node.announce_leaving().await;
+        }
+    };
     // Listens only once the hub stops, so that it receives the second signal and not the first.
     let stop_now = async {
         match Signals::listen() {
@@ -100,6 +112,9 @@ async fn serve(mut options: Options, lock: &mut HubLock) -> Result<ExitCode, Fai
         () = importing => {}
     }
     trimming.abort();
+    if let Some(node) = &node {
+        node.leave().await;
+    }
     if let Some(joined) = joined {
         joined.leave().await;
     }
@@ -113,6 +128,23 @@ async fn serve(mut options: Options, lock: &mut HubLock) -> Result<ExitCode, Fai
     }
     let _ = log_end.recv_timeout(LOG_TIMEOUT);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Makes the hub a member of a cluster, under the name of this machine and the port.
+async fn become_member(
+    hub: &Arc<Hub>,
+    access: ClusterAccess,
+    root: &Path,
+    port: u16,
+    url: &str,
+) -> Result<Arc<Node>, Failure> {
+    let options = NodeOptions {
+        access,
+        name: pinion_cluster::names::member_name(&pinion_hub::host_name(), port),
+        url: url.to_owned(),
+        root: root.to_owned(),
+    };
+    Ok(Node::join(hub, options).await?)
 }
 
 /// Joins another hub and offers this hub's clips to it.

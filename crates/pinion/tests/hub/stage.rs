@@ -94,7 +94,7 @@ impl Home {
             ],
         });
         self.write(&format!("{name}/clip.json"), &manifest.to_string());
-        self.write(&format!("{name}/probe.py"), include_str!("probe.py"));
+        self.write(&format!("{name}/probe.py"), include_str!("../hub/probe.py"));
     }
 
     /// Returns a command in this home, by one of the binary's names.

@@ -8,6 +8,7 @@ use pinion_access::{Mode as Auth, Token};
 use pinion_agent_clip::AgentDefaults;
 use pinion_clip::Programs;
 use pinion_clip::logs::Level;
+use pinion_cluster::access::{ADDRESSES_VARIABLE, AccessFlags, ClusterAccess, PlainText};
 use pinion_connect::{Origins, Tls};
 use pinion_hub::{
     Issuer, JoinOptions, Listening, Mode, OfferedClips, PinixDirectory, Settings, allowed_origins,
@@ -15,7 +16,7 @@ use pinion_hub::{
 
 use crate::failure::{Context, Failure};
 use crate::hub::agent_sessions::AgentFlags;
-use crate::hub::{duration, join, pid_file, root_dir};
+use crate::hub::{duration, environment, join, pid_file, root_dir};
 use crate::verb::Line;
 
 const DEFAULT_PORT: u16 = 9000;
@@ -43,6 +44,8 @@ pub(super) struct Options {
     pub join: Option<Join>,
     /// Settings of agents; `None` for a hub without the clip `agent`.
     pub agent: Option<AgentFlags>,
+    /// The cluster that the hub becomes a member of.
+    pub cluster: Option<ClusterAccess>,
     /// The hub has the scheduler clip.
     pub schedules: bool,
 }
@@ -91,6 +94,7 @@ impl Options {
                 None => None,
             },
             agent: agent(line, &root)?,
+            cluster: cluster(line)?,
             schedules: !line.has("--no-scheduler"),
             root,
         };
@@ -132,6 +136,40 @@ fn join(line: &Line, root: &Path) -> Result<Option<Join>, Failure> {
         },
         is_named: line.has("--name"),
     }))
+}
+
+/// Returns the way to the cluster that flags or the environment name.
+fn cluster(line: &Line) -> Result<Option<ClusterAccess>, Failure> {
+    let flags = AccessFlags {
+        addresses: line.value("--cluster"),
+        name: line.value("--cluster-name"),
+        credentials: line.value("--cluster-creds"),
+        authority: line.value("--cluster-ca"),
+        certificate: line.value("--cluster-cert"),
+        key: line.value("--cluster-key"),
+        replicas: line.value("--cluster-replicas"),
+        plain_text: if line.has("--insecure-cluster") {
+            PlainText::Everywhere
+        } else {
+            PlainText::Loopback
+        },
+    };
+    let access = ClusterAccess::read(&flags, environment).map_err(|failure| line.wrong(failure))?;
+    let needs_servers = [
+        "--cluster-name",
+        "--cluster-creds",
+        "--cluster-ca",
+        "--cluster-cert",
+        "--cluster-key",
+        "--cluster-replicas",
+        "--insecure-cluster",
+    ];
+    match needs_servers.iter().find(|flag| line.has(flag)) {
+        Some(flag) if access.is_none() => {
+            Err(line.wrong(format!("{flag} needs --cluster or {ADDRESSES_VARIABLE}")))
+        }
+        _ => Ok(access),
+    }
 }
 
 fn agent(line: &Line, root: &Path) -> Result<Option<AgentFlags>, Failure> {
