@@ -48,6 +48,7 @@ done
 
 for at in 0 1 2; do
   for attempt in {1..40}; do
+    : >"$work/hub-$at.out"
     PINION_CLUSTER=$servers "$pinion" hub serve --root "$work/hub-$at" --port $((9100 + at)) --auth none \
       --no-agent --no-scheduler >"$work/hub-$at.out" 2>"$work/hub-$at.log" &
     process=$!

@@ -16,6 +16,7 @@ use async_nats::{
 use bytes::Bytes;
 use pinion_status::{Code, Failure};
 use pinion_sync::lock;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::credentials::Credentials;
@@ -60,6 +61,8 @@ pub struct Epoch {
     ended: CancellationToken,
     reason: Arc<Mutex<Option<String>>>,
     leaving: CancellationToken,
+    /// The server's report of a missing right.
+    denied: watch::Receiver<Option<String>>,
 }
 
 /// The end of an epoch, as the failure of everything on it.
@@ -95,7 +98,8 @@ impl Epoch {
         let ended = CancellationToken::new();
         let leaving = CancellationToken::new();
         let reason = Arc::new(Mutex::new(None));
-        let connecting = connect_options(options, server, &ended, &leaving, &reason);
+        let (deny, denied) = watch::channel(None);
+        let connecting = connect_options(options, server, &ended, &leaving, &reason, deny);
         let client = connecting.connect(server.url()).await;
         let client = client.map_err(|error| cannot_connect(server, &error))?;
         let info = client.server_info();
@@ -115,6 +119,7 @@ impl Epoch {
             ended,
             reason,
             leaving,
+            denied,
         }))
     }
 
@@ -145,6 +150,20 @@ impl Epoch {
     /// Returns a token that is cancelled when the server announces that it will stop.
     pub fn server_leaving(&self) -> &CancellationToken {
         &self.leaving
+    }
+
+    /// Waits until the server reports that it does not permit a message or a subscription, and returns the report. It
+    /// answers nothing to the message itself.
+    pub async fn denied(&self) -> String {
+        let mut denied = self.denied.clone();
+        let report = match denied.wait_for(Option::is_some).await {
+            Ok(report) => report.clone(),
+            Err(_) => None,
+        };
+        match report {
+            Some(report) => report,
+            None => std::future::pending().await,
+        }
     }
 
     /// Ends the epoch. Only the first reason is stored.
@@ -270,6 +289,7 @@ fn connect_options(
     ended: &CancellationToken,
     leaving: &CancellationToken,
     reason: &Arc<Mutex<Option<String>>>,
+    deny: watch::Sender<Option<String>>,
 ) -> ConnectOptions {
     let credentials = options.credentials.clone();
     let has_connected = Arc::new(AtomicBool::new(false));
@@ -291,7 +311,13 @@ fn connect_options(
                 "messages arrived faster than they were read",
             ),
             Event::LameDuckMode => leaving.cancel(),
-            Event::ServerError(error) => tracing::warn!(%error, "the NATS server reports an error"),
+            Event::ServerError(error) => {
+                let report = error.to_string();
+                tracing::warn!(report, "the NATS server reports an error");
+                if report.to_lowercase().contains("permissions violation") {
+                    deny.send_replace(Some(report));
+                }
+            }
             Event::Connected | Event::Draining | Event::ClientError(_) => {}
         }
         async {}

@@ -15,6 +15,7 @@ pub mod members;
 mod mirror;
 pub mod names;
 mod node;
+pub mod rights;
 pub mod servers;
 pub mod store;
 pub mod stream;

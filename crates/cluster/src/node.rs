@@ -37,6 +37,7 @@ use crate::feed::Cursor;
 use crate::members::{Members, Presence};
 use crate::mirror::Mirror;
 use crate::names::{Bucket, ProcessId};
+use crate::rights::{permitted, try_rights};
 use crate::servers::{Server, ServerList};
 use crate::store::{KeyState, Store};
 use crate::stream::Replicas;
@@ -144,7 +145,8 @@ impl Node {
         });
         let first = node.connect_first().await?;
         let store = Store::new(first.clone(), node.bucket.clone());
-        let replicas = store.ensure(node.options.access.replicas).await?;
+        let replicas = permitted(&first, store.ensure(node.options.access.replicas)).await?;
+        try_rights(&first, &node.options.access.cluster, &node.me, &store).await?;
         if replicas == Replicas(1) {
             let message =
                 "the cluster stores everything once: nothing survives the loss of its server";
@@ -154,7 +156,7 @@ impl Node {
         node.talk
             .set_answerer(Arc::new(answerer::HubAnswerer::new(&node)));
         hub.set_neighbours(node.clone());
-        tokio::spawn(tasks::run(node.clone(), first));
+        tokio::spawn(tasks::run(node.clone(), first.clone()));
         let mut seen = node.seen.subscribe();
         let joining = async {
             let _ = seen.wait_for(|seen| *seen > 0).await;
@@ -162,11 +164,16 @@ impl Node {
             node.until_others_are_heard().await;
             node.reconcile_once().await;
         };
-        if tokio::time::timeout(JOIN_TIMEOUT, joining).await.is_err() {
+        let joining = async {
+            let joined = tokio::time::timeout(JOIN_TIMEOUT, joining).await;
+            joined.map_err(|_| {
+                let message = "the cluster's servers did not accept this hub in time; do they have a majority?";
+                Failure::new(Code::Unavailable, message)
+            })
+        };
+        if let Err(failure) = Box::pin(permitted(&first, joining)).await {
             node.left.cancel();
-            let message =
-                "the cluster's servers did not accept this hub in time; do they have a majority?";
-            return Err(Failure::new(Code::Unavailable, message));
+            return Err(failure);
         }
         let message = format!(
             "member {} of the cluster {}",

@@ -3,9 +3,12 @@
 use std::process::ExitCode;
 
 use pinion_cli::tables;
+use pinion_cluster::names::ClusterName;
+use pinion_cluster::rights::Rights;
 use pinion_hub_client::cluster_report;
 use serde_json::Value;
 
+use crate::commands::out;
 use crate::failure::Failure;
 use crate::hub::caller::{Caller, print, wait};
 use crate::hub::show::table;
@@ -14,11 +17,13 @@ use crate::verb::{Entry, Group, Line, Verb};
 pub(crate) const GROUP: Group = Group {
     above: "pinion",
     command: &tables::cluster::CLUSTER,
-    entries: &[Entry::One(&STATUS)],
+    entries: &[Entry::One(&STATUS), Entry::One(&PERMISSIONS)],
     takes_words: false,
 };
 
 const STATUS: Verb = Verb::new("pinion cluster", &tables::cluster::STATUS, status);
+
+const PERMISSIONS: Verb = Verb::new("pinion cluster", &tables::cluster::PERMISSIONS, permissions);
 
 const HEADINGS: [&str; 8] = [
     "NAME",
@@ -36,6 +41,15 @@ fn status(line: &Line) -> Result<ExitCode, Failure> {
     let caller = Caller::of(line)?;
     let report = wait(async { Ok(cluster_report(caller.client()).await?) })?;
     print(line, || report.to_string(), || text(&report))
+}
+
+fn permissions(line: &Line) -> Result<ExitCode, Failure> {
+    line.exactly::<0>()?;
+    let name = line.value("--cluster-name").map(str::parse).transpose();
+    let cluster: ClusterName = name
+        .map_err(|failure: pinion_status::Failure| line.wrong(failure))?
+        .unwrap_or_default();
+    out(&Rights::of_hub(&cluster).configuration())
 }
 
 fn text(report: &Value) -> String {

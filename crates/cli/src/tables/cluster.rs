@@ -1,10 +1,10 @@
 //! The tables of `pinion cluster`.
 
 use super::CALLER;
-use crate::table::Command;
+use crate::table::{Command, Flag, Section};
 
 pub static CLUSTER: Command = Command {
-    commands: &[&STATUS],
+    commands: &[&STATUS, &PERMISSIONS],
     notes: "A hub becomes a member with `pinion hub serve --cluster URLS`. docs/cluster.md describes what a cluster promises.",
     examples: &[
         "pinion cluster status",
@@ -21,4 +21,26 @@ pub static STATUS: Command = Command {
         "pinion cluster status --server http://127.0.0.1:9000 --json",
     ],
     ..Command::new("status", "List the members of the cluster and their routes")
+};
+
+static NAME: Section = Section {
+    title: "Flags",
+    flags: &[Flag::valued(
+        "--cluster-name",
+        "NAME",
+        "the name of the cluster: pinion",
+    )],
+};
+
+pub static PERMISSIONS: Command = Command {
+    flags: &[&NAME],
+    notes: "It prints a block for the user of the hubs in the configuration of nats-server, and asks no server.",
+    examples: &[
+        "pinion cluster permissions",
+        "pinion cluster permissions --cluster-name prod",
+    ],
+    ..Command::new(
+        "permissions",
+        "Print the rights that hubs need at the servers",
+    )
 };

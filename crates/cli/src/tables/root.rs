@@ -1,7 +1,8 @@
 //! The tables of whole command lines: `pinion`, and the names `pi` and `pinocchio`.
 
 use super::{
-    LOG, THINKING, auth, clip, cluster, commands, databases, fleet, hub, mcp, packages, prompts, sandbox,
+    LOG, THINKING, auth, clip, cluster, commands, databases, fleet, hub, mcp, packages, prompts,
+    sandbox,
 };
 use crate::table::{Argument, Command, Flag, Kind, Section};
 

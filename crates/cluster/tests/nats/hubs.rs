@@ -36,6 +36,8 @@ pub struct Member {
 pub struct TestClip {
     /// The inputs of the command `note`, in the order of the calls.
     pub notes: Mutex<Vec<String>>,
+    /// The same with their times.
+    pub times: Mutex<Vec<(String, std::time::Instant)>>,
     /// Calls of `wait` that run.
     pub waiting: Arc<AtomicUsize>,
 }
@@ -84,6 +86,8 @@ impl Endpoint for TestClip {
             "echo" => answered(call.input),
             "note" => {
                 let text = String::from_utf8_lossy(&call.input).into_owned();
+                let now = std::time::Instant::now();
+                self.times.lock().unwrap().push((text.clone(), now));
                 self.notes.lock().unwrap().push(text);
                 answered(call.input)
             }
@@ -126,6 +130,26 @@ impl Member {
     }
 
     pub fn try_start(urls: &str, name: &str) -> Result<Self, Failure> {
+        Self::start_with(urls, name, Arc::default())
+    }
+
+    /// Starts a hub whose clip may have been that of an earlier hub.
+    pub fn start_with(urls: &str, name: &str, clip: Arc<TestClip>) -> Result<Self, Failure> {
+        let access = ClusterAccess {
+            cluster: ClusterName::default(),
+            servers: ServerList::parse(urls)?,
+            credentials: Credentials::None,
+            tls: TlsFiles::default(),
+            replicas: None,
+        };
+        Self::with(access, name, clip)
+    }
+
+    pub fn with_access(access: ClusterAccess, name: &str) -> Result<Self, Failure> {
+        Self::with(access, name, Arc::default())
+    }
+
+    fn with(access: ClusterAccess, name: &str, clip: Arc<TestClip>) -> Result<Self, Failure> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
@@ -146,13 +170,7 @@ impl Member {
         )?;
         let hub = opened.hub;
         let options = NodeOptions {
-            access: ClusterAccess {
-                cluster: ClusterName::default(),
-                servers: ServerList::parse(urls)?,
-                credentials: Credentials::None,
-                tls: TlsFiles::default(),
-                replicas: None,
-            },
+            access,
             name: name.into(),
             url: "http://127.0.0.1:1".into(),
             root: root.path().to_owned(),
@@ -161,7 +179,7 @@ impl Member {
         Ok(Self {
             hub,
             node,
-            clip: Arc::default(),
+            clip,
             _root: root,
             runtime: Some(runtime),
         })
@@ -223,6 +241,10 @@ impl Member {
         work: impl Future<Output = T> + Send + 'static,
     ) -> tokio::task::JoinHandle<T> {
         self.runtime.as_ref().unwrap().spawn(work)
+    }
+
+    pub fn handle(&self) -> tokio::runtime::Handle {
+        self.runtime.as_ref().unwrap().handle().clone()
     }
 
     /// Ends the hub as a kill would: nothing is released.

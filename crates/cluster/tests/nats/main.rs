@@ -7,9 +7,11 @@
 )]
 
 mod calls;
+mod campaign;
 mod epochs;
 mod following;
 mod hubs;
 mod moving;
+mod rights;
 mod stage;
 mod writing;

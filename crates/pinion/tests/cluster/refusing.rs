@@ -44,6 +44,23 @@ fn flags_that_cannot_work_are_refused_before_anything_runs() {
 
 #[test]
 #[ignore = "belongs to the tests with nats-server"]
+fn the_rights_of_hubs_are_printed_without_a_server() {
+    let home = Home::new();
+    let rights = home
+        .run(&["cluster", "permissions", "--cluster-name", "prod"])
+        .fine();
+    assert!(
+        rights.contains("\"pn.prod.>\"") && rights.contains("\"$KV.PN_prod.>\""),
+        "{rights}"
+    );
+    let said = home
+        .run(&["cluster", "permissions", "--cluster-name", "A"])
+        .failed(2);
+    assert!(said.contains("a-z, 0-9"), "{said}");
+}
+
+#[test]
+#[ignore = "belongs to the tests with nats-server"]
 fn a_hub_without_a_cluster_has_no_members() {
     let home = Home::new();
     let _hub = home.serve();
