@@ -59,6 +59,11 @@ pub async fn lock_file(path: &Path) -> FileLock {
     }
 }
 
+/// Waits for the calls of this process that change the file at `path` and began before this one.
+pub(crate) async fn changed_before(path: &Path) {
+    drop(NAMES.lock(path.to_owned()).await);
+}
+
 /// Runs `change` with the file at `path` locked. The lock is held until the work ends, even after a cancel.
 pub(crate) async fn change<T: Send + 'static>(
     path: &Path,

@@ -13,7 +13,7 @@ use crate::line_range::{CollectedLines, LineCollector};
 use crate::truncate::{self, MAX_BYTES, MAX_LINES, TruncatedBy, format_size};
 use crate::{
     ErrorWords, ResultForm, Tool, ToolContext, ToolError, ToolOutput, ToolSettings, arguments,
-    blocking, coerce, node_error, path,
+    blocking, coerce, file_changes, node_error, path,
 };
 
 const READ_BUFFER_BYTES: usize = 64 * 1024;
@@ -88,6 +88,12 @@ impl Tool for Read {
             // Ends with the call, so that dropping the call stops the thread that reads for it.
             let cancel = context.cancel.child_token();
             let _ends_with_call = cancel.clone().drop_guard();
+            let path = path::resolve(&name, &cwd);
+            tokio::select! {
+                biased;
+                () = context.cancel.cancelled() => return Err(ToolError::aborted()),
+                () = file_changes::changed_before(&path) => {}
+            }
             blocking::run(&context.cancel, move || {
                 let path = path::resolve_existing(&name, &cwd);
                 let file = pinion_files::open(&path).map_err(|error| match error.kind() {

@@ -371,6 +371,21 @@ async fn edits_of_one_file_at_the_same_time_all_arrive() {
 }
 
 #[tokio::test]
+async fn a_read_waits_for_the_changes_of_its_file_that_began_before() {
+    let workspace = std::sync::Arc::new(Workspace::new(&[("f", "old\n")]));
+    let held = pinion_tools::lock_file(&workspace.path().join("f")).await;
+    let other = workspace.clone();
+    let read = tokio::spawn(async move { other.call("read", json!({"path": "f"})).await });
+    // Time in which a read that did not wait would have ended.
+    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    assert!(!read.is_finished());
+    std::fs::write(workspace.path().join("f"), "new\n").unwrap();
+    drop(held);
+    let output = read.await.unwrap().unwrap();
+    assert_eq!(output.content[0].as_text(), Some("new\n"));
+}
+
+#[tokio::test]
 async fn structured_results_have_patches_and_texts_as_data() {
     let settings = ToolSettings {
         form: ResultForm::Structured,
