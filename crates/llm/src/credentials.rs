@@ -238,7 +238,9 @@ impl Credentials {
                     !login.is_expired() || self.login_provider(provider).is_some()
                 }
                 Some(Stored::Unusable) => false,
-                None => configured.is_some() || self.environment.has_credentials(provider),
+                None => {
+                    self.set(configured).is_some() || self.environment.has_credentials(provider)
+                }
             }
     }
 
@@ -322,7 +324,7 @@ impl Credentials {
             }
             Some(Stored::Login(login)) => return self.of_login(provider, login, model).await,
             Some(Stored::Unusable) => None,
-            None => match (self.environment.key(provider), configured) {
+            None => match (self.environment.key(provider), self.set(configured)) {
                 (None, Some(key)) => {
                     return self.value(provider, "API key", key).await.map(Granted::key);
                 }
@@ -429,6 +431,24 @@ impl Credentials {
             }
         }
         known
+    }
+
+    /// Returns a configured key unless it only names a variable that is not set.
+    fn set<'a>(&self, configured: Option<&'a Secret>) -> Option<&'a Secret> {
+        configured.filter(|key| {
+            let Some(name) = key.expose_secret().strip_prefix('$') else {
+                return true;
+            };
+            let braced = name
+                .strip_prefix('{')
+                .and_then(|name| name.strip_suffix('}'));
+            let name = braced.unwrap_or(name);
+            let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+            let is_name = name
+                .starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+                && name.chars().all(is_part);
+            !is_name || self.environment.get(name).is_some()
+        })
     }
 
     /// Returns the value of the variable that `text` names, or `text` with the values of the variables in it: `$NAME`

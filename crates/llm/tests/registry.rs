@@ -740,7 +740,7 @@ async fn configured_values_may_contain_variables() {
         ("$NAME", "value"),
         ("${NAME}", "value"),
         ("key-${NAME}-$NAME", "key-value-value"),
-        ("$NAMED", "$NAMED"),
+        ("a$NAMED", "a$NAMED"),
         ("${NAME", "${NAME"),
         ("$$NAME", "$NAME"),
         ("$!echo", "!echo"),
@@ -752,6 +752,20 @@ async fn configured_values_may_contain_variables() {
         let registry = registry.with_provider("mock", &config).unwrap();
         let model = registry.find("mock", "m").unwrap();
         assert_eq!(key(&registry, &model).await, expected, "{configured}");
+    }
+}
+
+#[test]
+fn a_key_that_names_an_unset_variable_is_missing() {
+    let registry = Home::new().quiet();
+    for configured in ["$NAMED", "${NAMED}"] {
+        let config = json!({
+            "baseUrl": "u", "api": "a", "apiKey": configured, "models": [{"id": "m"}],
+        });
+        let registry = registry.with_provider("mock", &config).unwrap();
+        let model = registry.find("mock", "m").unwrap();
+        assert!(registry.check_credentials(&model).is_err(), "{configured}");
+        assert!(names(&registry.available()).is_empty(), "{configured}");
     }
 }
 

@@ -150,6 +150,10 @@ impl Stream {
         {
             self.block_reason = Some(reason.to_owned());
         }
+        // Before the parts, so that their updates have the count of this frame.
+        if let Some(counts) = &chunk.usage_metadata {
+            answer.set_usage(usage(counts));
+        }
         if let Some(candidate) = chunk.candidates.into_iter().next() {
             for part in candidate
                 .content
@@ -163,9 +167,6 @@ impl Stream {
                 answer.set_raw_stop_reason(reason);
                 self.finish = Some(reason.to_owned());
             }
-        }
-        if let Some(counts) = &chunk.usage_metadata {
-            answer.set_usage(usage(counts));
         }
         Ok(())
     }
