@@ -201,6 +201,8 @@ pub struct EngineBehaviour {
     pub name_left_entry_in_summary: bool,
     /// A new session begins with its model and its thinking level. Otherwise the model is stored only for hooks.
     pub store_model_in_new_session: bool,
+    /// The file of a session that was made here and ends without a message of the conversation is removed.
+    pub remove_sessions_without_messages: bool,
     /// The names of variables that describe the session to the commands of tools.
     pub session_variables: Option<SessionVariables>,
 }
@@ -233,6 +235,7 @@ impl EngineBehaviour {
         fold_session_names: false,
         name_left_entry_in_summary: false,
         store_model_in_new_session: false,
+        remove_sessions_without_messages: false,
         session_variables: None,
     };
 }

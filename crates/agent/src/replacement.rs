@@ -394,7 +394,13 @@ impl Core {
         // Saves what is left and releases the lock, which blocks if the file system does not answer.
         if before.is_on_disk() || before.pending() > 0 {
             let never = CancellationToken::new();
-            let closing = run_blocking(&never, move || drop(before.close()));
+            let removes = self.settings.behaviour.remove_sessions_without_messages;
+            let closing = run_blocking(&never, move || {
+                let mut before = before;
+                if !(removes && before.remove_without_messages()) {
+                    drop(before.close());
+                }
+            });
             let _ = tokio::time::timeout(COMMAND_HOLD, closing).await;
         }
     }

@@ -213,7 +213,17 @@ impl Actor {
         // The next start reports entries that are not saved by now.
         let mut store = self.core.take_store();
         let never = CancellationToken::new();
-        let closing = run_blocking(&never, move || store.flush_and_sync());
+        let removes = self
+            .core
+            .settings
+            .behaviour
+            .remove_sessions_without_messages;
+        let closing = run_blocking(&never, move || {
+            if removes && store.remove_without_messages() {
+                return Ok(());
+            }
+            store.flush_and_sync()
+        });
         let _ = tokio::time::timeout(FLUSH_TIMEOUT, closing).await;
         info!("session closed");
     }

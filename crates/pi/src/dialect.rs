@@ -64,6 +64,7 @@ pub const MODERN_BEHAVIOUR: EngineBehaviour = EngineBehaviour {
     fold_session_names: true,
     name_left_entry_in_summary: true,
     store_model_in_new_session: true,
+    remove_sessions_without_messages: true,
     session_variables: Some(SessionVariables {
         session_id: "PI_SESSION_ID",
         session_file: "PI_SESSION_FILE",

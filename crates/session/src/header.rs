@@ -82,7 +82,7 @@ impl Header {
     }
 
     pub(crate) fn now(id: Option<String>, cwd: &Path, parent_session: Option<String>) -> Self {
-        let id = id.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+        let id = id.unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
         Self::new(id, now_millis(), cwd, parent_session)
     }
 

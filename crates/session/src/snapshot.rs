@@ -58,6 +58,7 @@ impl Store {
             verification: None,
             running_totals: self.running_totals.clone(),
             saves: Default::default(),
+            is_new: false,
         })
     }
 

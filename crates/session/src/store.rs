@@ -34,6 +34,8 @@ pub struct Store {
     /// The totals so far.
     pub(crate) running_totals: RunningTotals,
     pub(crate) saves: Saves,
+    /// The file did not exist before.
+    pub(crate) is_new: bool,
 }
 
 /// The location of a session.
@@ -128,6 +130,7 @@ impl Store {
         directory: Option<PathBuf>,
     ) -> Self {
         let leaf = tree.last_id().cloned();
+        let is_new = matches!(location, SessionLocation::Later(_));
         Self {
             header,
             cwd,
@@ -139,6 +142,7 @@ impl Store {
             verification: None,
             running_totals: RunningTotals::default(),
             saves: Saves::default(),
+            is_new,
         }
     }
 
@@ -357,6 +361,27 @@ impl Store {
             path: self.file().unwrap_or(Path::new("")).to_owned(),
             source,
         })
+    }
+
+    /// Removes the file of a session that was made by this store and has no message of a conversation. Returns false
+    /// if the file stays. Blocks.
+    pub fn remove_without_messages(&mut self) -> bool {
+        if !self.is_new || self.tree.has_conversation() {
+            return false;
+        }
+        // A save on the store's thread must not create the file again.
+        drop(self.save());
+        let removed = match &self.location {
+            SessionLocation::File(session_file) => {
+                std::fs::remove_file(session_file.path()).is_ok()
+            }
+            SessionLocation::Later(_) => true,
+            SessionLocation::Memory | SessionLocation::ReadOnly(_) => false,
+        };
+        if removed {
+            self.location = SessionLocation::Memory;
+        }
+        removed
     }
 
     /// Writes pending entries and waits until they are on the disk. Called at shutdown.

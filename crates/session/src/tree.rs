@@ -177,6 +177,15 @@ impl Tree {
         self.used > 0
     }
 
+    /// Reports whether an entry exists that a model would see, other than a shell command of the user.
+    pub(crate) fn has_conversation(&self) -> bool {
+        self.entries.iter().any(|entry| match entry.kind {
+            EntryKind::Message(role) => !matches!(role, Role::System | Role::BashExecution),
+            EntryKind::CustomMessage | EntryKind::Compaction | EntryKind::BranchSummary => true,
+            _ => false,
+        })
+    }
+
     /// Reports whether the line of an entry is only in the file.
     pub(crate) fn has_stored_lines(&self) -> bool {
         self.stored > 0

@@ -173,6 +173,7 @@ async fn session(
     let behaviour = &mut config.settings.behaviour;
     behaviour.keep_choices_in_session = false;
     behaviour.record_system_prompt = false;
+    behaviour.remove_sessions_without_messages = false;
     Ok((config, engine.companions))
 }
 

@@ -70,6 +70,36 @@ fn a_system_message_is_stored_before_the_question_comes() {
 }
 
 #[test]
+fn a_new_session_without_messages_can_be_removed() {
+    let home = tempfile::tempdir().unwrap();
+    let mut named = new_session(home.path());
+    let path = named.file().unwrap().to_owned();
+    named
+        .append(NewEntry::SessionInfo {
+            name: "named".into(),
+        })
+        .unwrap();
+    assert!(path.exists() && named.remove_without_messages());
+    assert!(!path.exists() && !named.is_on_disk());
+
+    let mut used = new_session(home.path());
+    used.append(user("hello")).unwrap();
+    assert!(!used.remove_without_messages());
+
+    let mut named = new_session(home.path());
+    let path = named.file().unwrap().to_owned();
+    named
+        .append(NewEntry::SessionInfo {
+            name: "named".into(),
+        })
+        .unwrap();
+    drop(named);
+    let mut opened = Store::open(&path, home.path()).unwrap().store;
+    assert!(!opened.remove_without_messages(), "it existed before");
+    assert!(path.exists());
+}
+
+#[test]
 fn a_session_in_memory_has_no_file_and_works() {
     let mut store = Store::create(NewSession::default()).unwrap();
     let first = store.append(user("one")).unwrap();
