@@ -282,9 +282,8 @@ impl<'a> Run<'a> {
     }
 
     async fn append_pending(&mut self, pending: Pending) {
-        if !pending.is_empty()
-            && let Some(message) = self.core.system_change()
-        {
+        // Also in a turn without a message: a call of the turn before may have changed the tools.
+        if let Some(message) = self.core.system_change() {
             self.append_one(message).await;
         }
         for message in pending.prompts {
