@@ -1,4 +1,4 @@
-//! `AGENTS.md` or `CLAUDE.md`: the instructions of a directory for every model.
+//! `AGENTS.override.md`, `AGENTS.md` or `CLAUDE.md`: the instructions of a directory for every model.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::boundary::PathBoundary;
 use crate::{Dirs, Notice, ProjectTrust, text_file};
 
-const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
+const NAMES: [&str; 3] = ["AGENTS.override.md", "AGENTS.md", "CLAUDE.md"];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextFile {

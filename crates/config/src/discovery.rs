@@ -28,6 +28,8 @@ pub struct ResourceFlags {
     /// `--extension` sources: packages among them may contain templates and skills.
     pub extensions: Vec<String>,
     pub contributions: Contributions,
+    /// Leaves the place out of the descriptions of templates, as pi 1.x does.
+    pub plain_descriptions: bool,
 }
 
 /// Files and directories that extensions contribute.

@@ -16,6 +16,8 @@ use crate::{Dirs, Notice, ProjectTrust, Settings, SourceInfo, paths};
 pub struct Resources {
     templates: Vec<PromptTemplate>,
     skills: Vec<Skill>,
+    /// The descriptions of templates do not name the place.
+    plain_descriptions: bool,
 }
 
 /// One entry of `get_commands`; serialises with its members in order.
@@ -24,7 +26,7 @@ pub struct Resources {
 pub struct CommandInfo {
     /// Without the slash.
     pub name: String,
-    /// For people; of templates it includes the place where they were found.
+    /// For people; of templates it may include the place where they were found.
     pub description: String,
     /// `prompt` or `skill`.
     pub source: &'static str,
@@ -62,7 +64,13 @@ impl Resources {
         };
         let templates = templates::load(inputs, &mut notices);
         let skills = skills::load(inputs, &mut notices);
-        (Self { templates, skills }, notices)
+        let plain_descriptions = flags.plain_descriptions;
+        let resources = Self {
+            templates,
+            skills,
+            plain_descriptions,
+        };
+        (resources, notices)
     }
 
     /// In order of precedence.
@@ -104,7 +112,11 @@ impl Resources {
     pub fn commands(&self) -> Vec<CommandInfo> {
         let templates = self.templates.iter().map(|template| CommandInfo {
             name: template.name.clone(),
-            description: template.listing(),
+            description: if self.plain_descriptions {
+                template.description.clone()
+            } else {
+                template.listing()
+            },
             source: "prompt",
             location: template.location,
             path: template.path.clone(),

@@ -612,6 +612,21 @@ fn flags_name_files_directories_and_packages() {
     let (resources, notices) = sandbox.resources_with(&flags, UNTRUSTED);
     assert_eq!(names(&resources), ["say"]);
     assert_eq!(notices, []);
+
+    // As pi does, only templates name their package.
+    let commands = json!(resources.commands());
+    let info = &commands[0]["sourceInfo"];
+    assert_eq!(info["source"], "texts");
+    assert_eq!(info["origin"], "package");
+    assert!(info["baseDir"].as_str().unwrap().ends_with("work/texts"));
+    assert!(commands[0]["description"].as_str().unwrap().ends_with(')'));
+    let plain = ResourceFlags {
+        plain_descriptions: true,
+        ..flags
+    };
+    let (resources, _) = sandbox.resources_with(&plain, UNTRUSTED);
+    let commands = json!(resources.commands());
+    assert!(!commands[0]["description"].as_str().unwrap().contains('('));
 }
 
 #[test]

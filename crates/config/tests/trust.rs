@@ -180,17 +180,48 @@ fn links_are_judged_by_where_they_lead() {
 }
 
 #[test]
+fn a_record_in_the_older_form_is_read_and_replaced_by_pis() {
+    let (_root, dirs) = sandbox(&json!({}));
+    let real = fs::canonicalize(&dirs.cwd).unwrap();
+    let inner = real.join("inner");
+    fs::create_dir_all(&inner).unwrap();
+    let (real, inner) = (real.to_str().unwrap(), inner.to_str().unwrap());
+    let file = dirs.agent_dir.join("trust.json");
+    let older = json!({"projects": {real: {"trusted": true, "at": 1}}, "/asked": null});
+    fs::write(&file, older.to_string()).unwrap();
+    let (mut trust, notices) = Trust::load(&dirs);
+    assert_eq!(notices, []);
+    assert!(trust.is_trusted(&dirs.cwd));
+    trust.revoke(inner.as_ref()).unwrap();
+    let record: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(record, json!({real: true, inner: false}));
+}
+
+#[test]
+fn the_users_settings_may_trust_projects_without_a_record() {
+    for (default, expected) in [
+        ("always", ProjectTrust::Trusted),
+        ("never", ProjectTrust::Untrusted),
+        ("ask", ProjectTrust::Untrusted),
+    ] {
+        let (_root, dirs) = sandbox(&json!({"defaultProjectTrust": "always"}));
+        let settings = json!({"defaultProjectTrust": default});
+        fs::write(dirs.agent_dir.join("settings.json"), settings.to_string()).unwrap();
+        let decided = |dirs| Trust::decide(dirs, TrustFlag::Unset).0;
+        assert_eq!(decided(&dirs), expected, "{default}");
+        Trust::load(&dirs).0.revoke(&dirs.cwd).unwrap();
+        assert_eq!(decided(&dirs), ProjectTrust::Untrusted, "{default}");
+    }
+}
+
+#[test]
 fn the_record_is_plain_and_a_broken_one_trusts_no_project() {
     let (_root, dirs) = sandbox(&json!({}));
     Trust::load(&dirs).0.trust(&dirs.cwd).unwrap();
     let file = dirs.agent_dir.join("trust.json");
     let record: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     let real = fs::canonicalize(&dirs.cwd).unwrap();
-    assert_eq!(
-        record["projects"][real.to_str().unwrap()]["trusted"],
-        json!(true)
-    );
-    assert!(record["projects"][real.to_str().unwrap()]["at"].is_u64());
+    assert_eq!(record, json!({real.to_str().unwrap(): true}));
 
     fs::write(&file, "{").unwrap();
     let (mut trust, notices) = Trust::load(&dirs);

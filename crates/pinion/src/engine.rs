@@ -113,7 +113,7 @@ pub(crate) async fn build(
     let resources = Arc::new(LazyResources::new(
         dirs.clone(),
         settings.clone(),
-        resource_flags(flags),
+        resource_flags(flags, dialect),
         trust,
     ));
     let mut shell = tool_settings(&dirs, &settings, &mask);
@@ -309,7 +309,7 @@ fn result_form(dialect: Dialect) -> ResultForm {
     }
 }
 
-fn resource_flags(flags: &Flags) -> ResourceFlags {
+fn resource_flags(flags: &Flags, dialect: Dialect) -> ResourceFlags {
     let discovery = |off| if off { Discovery::Off } else { Discovery::On };
     ResourceFlags {
         contributions: Default::default(),
@@ -318,5 +318,6 @@ fn resource_flags(flags: &Flags) -> ResourceFlags {
         prompt_templates: flags.prompt_templates.clone(),
         prompt_discovery: discovery(flags.no_prompt_templates),
         extensions: flags.extensions.clone(),
+        plain_descriptions: dialect == Dialect::Modern,
     }
 }

@@ -182,6 +182,12 @@ impl<'a> Collector<'a> {
                 let known_as = if is_module { &root } else { &file }.clone();
                 let mut candidate = explicit(file, label.clone(), "cli", Scope::Temporary.as_str());
                 candidate.info.path = known_as;
+                // pi names the package only for its templates.
+                if matches!(self.search_kind, SearchKind::Prompts) {
+                    candidate.info.source = package.source.text().to_owned().into();
+                    candidate.info.origin = "package";
+                    candidate.info.base_dir = Some(root.clone());
+                }
                 self.add(candidate);
             }
         }

@@ -112,6 +112,7 @@ const KEYS: &[(&str, ValueType)] = &[
     ("theme", Text),
     ("hideThinkingBlock", Switch),
     ("quietStartup", Switch),
+    ("defaultProjectTrust", Text),
     ("collapseChangelog", Switch),
     ("doubleEscapeAction", Text),
     ("treeFilterMode", Text),
