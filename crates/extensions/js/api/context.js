@@ -57,8 +57,8 @@ export function makeContext(scope) {
       check();
       return runSignal(seat);
     },
-    // Delayed, so that the caller returns to its own caller first.
-    abort: () => void setTimeout(() => look("abort"), 0),
+    // At once, so that an answer which the caller returns next counts as one of an aborted run.
+    abort: () => look("abort"),
     hasPendingMessages: () => look("hasPending"),
     shutdown: () => look("shutdown"),
     getContextUsage: () => present(look("contextUsage")),

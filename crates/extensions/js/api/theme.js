@@ -1,7 +1,8 @@
 // The theme: maps names of colours to escape sequences.
 
 import { home, now } from "pinion:api/bridge";
-import { palettes } from "pinion:api/palettes";
+import { program } from "pinion:api/program";
+import { lazy } from "pinion:runtime/lazy";
 
 const CUBE = [0, 95, 135, 175, 215, 255];
 const GREYS = Array.from({ length: 24 }, (_, index) => 8 + 10 * index);
@@ -35,33 +36,37 @@ function indexed(rgb) {
   return spread < GREY_SPREAD && toGrey < toCube ? 232 + grey : 16 + 36 * red + 6 * green + blue;
 }
 
-function escape(hex, mode, plane) {
-  if (hex === "") return `\x1b[${plane}9m`;
-  const rgb = channels(hex);
+function escape(colour, mode, plane) {
+  if (colour === "") return `\x1b[${plane}9m`;
+  if (typeof colour === "number") return `\x1b[${plane}8;5;${colour}m`;
+  const rgb = channels(colour);
   return mode === "truecolor"
     ? `\x1b[${plane}8;2;${rgb.join(";")}m`
     : `\x1b[${plane}8;5;${indexed(rgb)}m`;
 }
 
 function escapes(colours, mode, plane) {
-  return new Map(Object.entries(colours).map(([name, hex]) => [name, escape(hex, mode, plane)]));
+  return new Map(Object.entries(colours).map(([name, colour]) => [name, escape(colour, mode, plane)]));
 }
 
 /** A theme in the form that extensions use. Without a terminal only colours are written. */
 export class Theme {
   #colours;
   #backgrounds;
+  #faint;
   #mode;
 
   constructor(palette, mode, name) {
     this.name = name;
     this.#mode = mode;
+    this.#faint = palette.faint ?? new Set();
     this.#colours = escapes(palette.colours, mode, 3);
     this.#backgrounds = escapes(palette.backgrounds, mode, 4);
   }
 
   fg(colour, text) {
-    return `${this.getFgAnsi(colour)}${text}\x1b[39m`;
+    const end = this.#faint.has(colour) ? "\x1b[22;39m" : "\x1b[39m";
+    return `${this.getFgAnsi(colour)}${text}${end}`;
   }
 
   bg(colour, text) {
@@ -91,12 +96,12 @@ export class Theme {
   getFgAnsi(colour) {
     const found = this.#colours.get(colour);
     if (found === undefined) throw new Error(`Unknown theme color: ${colour}`);
-    return found;
+    return this.#faint.has(colour) ? `${found}\x1b[2m` : found;
   }
 
   getBgAnsi(colour) {
     const found = this.#backgrounds.get(colour);
-    if (found === undefined) throw new Error(`Unknown theme background color: ${colour}`);
+    if (found === undefined) throw new Error(`Unknown theme ${program.modern ? "" : "background "}color: ${colour}`);
     return found;
   }
 
@@ -121,6 +126,7 @@ let active;
 export function activeTheme() {
   if (!active) {
     const { name, mode } = now(home, "theme");
+    const { palettes } = lazy(program.modern ? "api/palettes_modern" : "api/palettes");
     active = new Theme(palettes[name] ?? palettes.dark, mode, name);
   }
   return active;

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::bridge::{text, value};
 use super::extensions::Inner;
+use super::options::ApiRelease;
 use super::payload;
 use super::provider::Pushed;
 use super::theme;
@@ -54,7 +55,11 @@ impl Inner {
             }
             "theme" => {
                 let named = self.options.theme.as_deref();
-                result(theme::choose(named, |name| std::env::var(name).ok()))
+                // The default of pi 1.x uses the colours of the terminal.
+                let default = (self.options.release == ApiRelease::Modern).then_some("system");
+                result(theme::choose(named.or(default), |name| {
+                    std::env::var(name).ok()
+                }))
             }
             "toolUpdate" => {
                 let work = value(arguments, 0).as_u64().unwrap_or_default();
