@@ -32,7 +32,7 @@ pub(crate) fn decode(line: &InputLine, dialect: Dialect) -> Decoded {
     }
     match parse(line, dialect) {
         Ok(Value::Null) => unparsed("Cannot read properties of null (reading 'type')"),
-        Ok(Value::Object(members)) => decode_object(members),
+        Ok(Value::Object(members)) => decode_object(members, dialect),
         Ok(_) => Decoded::Rejected(Request::default().failure("Unknown command: undefined")),
         Err(words) => unparsed(&words),
     }
@@ -72,7 +72,7 @@ fn unparsed(words: &str) -> Decoded {
     Decoded::Rejected(request.failure(&format!("Failed to parse command: {words}")))
 }
 
-fn decode_object(mut members: Map<String, Value>) -> Decoded {
+fn decode_object(mut members: Map<String, Value>, dialect: Dialect) -> Decoded {
     let request = Request {
         id: members.remove("id"),
         command: members.remove("type"),
@@ -91,7 +91,7 @@ fn decode_object(mut members: Map<String, Value>) -> Decoded {
     let Some(known) = Name::from_word(&name) else {
         return Decoded::Rejected(request.failure(&format!("Unknown command: {name}")));
     };
-    match command(known, &mut Members::new(members)) {
+    match command(known, &mut Members::new(members, dialect)) {
         Ok(command) => Decoded::Command(request, command),
         Err(words) => Decoded::Rejected(request.failure(&format!("{name}: {words}"))),
     }
@@ -100,6 +100,8 @@ fn decode_object(mut members: Map<String, Value>) -> Decoded {
 /// The members of a command, which are removed as they are read.
 struct Members {
     rest: Map<String, Value>,
+    /// Words and switches that the client does not know how to write have the meaning that pi 1.x gives them.
+    lenient: bool,
     /// The names of the members that were read, for a test.
     #[cfg(test)]
     read: std::collections::BTreeSet<String>,
@@ -136,14 +138,15 @@ fn command(name: Name, members: &mut Members) -> Result<Command, String> {
         Name::GetAvailableModels => Command::GetAvailableModels,
         Name::SetThinkingLevel => {
             let levels = ThinkingLevel::ALL.map(|level| (level.as_str(), level));
-            Command::SetThinkingLevel(Some(members.choice("level", &levels)?))
+            let level = members.word("level", &levels, ThinkingLevel::Off)?;
+            Command::SetThinkingLevel(Some(level))
         }
         Name::CycleThinkingLevel => Command::CycleThinkingLevel,
         Name::GetAvailableThinkingLevels => Command::GetThinkingLevels,
         Name::SetSteeringMode => Command::SetSteeringMode(Some(members.mode()?)),
         Name::SetFollowUpMode => Command::SetFollowUpMode(Some(members.mode()?)),
-        Name::SetAutoCompaction => Command::SetAutoCompaction(members.flag("enabled")?),
-        Name::SetAutoRetry => Command::SetAutoRetry(members.flag("enabled")?),
+        Name::SetAutoCompaction => Command::SetAutoCompaction(members.switch("enabled")?),
+        Name::SetAutoRetry => Command::SetAutoRetry(members.switch("enabled")?),
         Name::Compact => Command::Compact {
             instructions: members.optional_text("customInstructions")?,
         },
@@ -209,9 +212,10 @@ fn queued(members: &mut Members, delivery: Delivery) -> Result<Command, String> 
 }
 
 impl Members {
-    fn new(members: Map<String, Value>) -> Self {
+    fn new(members: Map<String, Value>, dialect: Dialect) -> Self {
         Self {
             rest: members,
+            lenient: dialect == Dialect::Modern,
             #[cfg(test)]
             read: std::collections::BTreeSet::new(),
         }
@@ -252,7 +256,30 @@ impl Members {
 
     fn mode(&mut self) -> Result<String, String> {
         let modes = ["all", "one-at-a-time"].map(|mode| (mode, mode));
-        self.choice("mode", &modes).map(str::to_owned)
+        self.word("mode", &modes, "one-at-a-time")
+            .map(str::to_owned)
+    }
+
+    /// Reads one of a few words. A lenient client gets `otherwise` for every other value.
+    fn word<T: Copy>(
+        &mut self,
+        name: &str,
+        choices: &[(&str, T)],
+        otherwise: T,
+    ) -> Result<T, String> {
+        let lenient = self.lenient;
+        match self.choice(name, choices) {
+            Err(_) if lenient => Ok(otherwise),
+            read => read,
+        }
+    }
+
+    /// Reads a boolean. A lenient client may send any value, which counts as JavaScript counts it.
+    fn switch(&mut self, name: &str) -> Result<bool, String> {
+        if self.lenient {
+            return Ok(self.take(name).as_ref().is_some_and(is_truthy));
+        }
+        self.flag(name)
     }
 
     /// Reads one of a few words. Another word is an error that lists them, because a typo must not select a value.
@@ -309,9 +336,13 @@ impl Members {
                 self.take(NAME);
                 Ok(None)
             }
+            Some(value) if self.lenient && !is_truthy(value) => {
+                self.take(NAME);
+                Ok(None)
+            }
             Some(_) => {
                 let choices = [("steer", Delivery::Steer), ("followUp", Delivery::FollowUp)];
-                self.choice(NAME, &choices).map(Some)
+                self.word(NAME, &choices, Delivery::Steer).map(Some)
             }
         }
     }
@@ -327,6 +358,17 @@ impl Members {
             .enumerate()
             .map(|(at, image)| decode_image(at, image))
             .collect()
+    }
+}
+
+/// Reports whether JavaScript counts a value as true.
+fn is_truthy(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(value) => *value,
+        Value::Number(number) => number.as_f64().is_some_and(|number| number != 0.0),
+        Value::String(text) => !text.is_empty(),
+        Value::Array(_) | Value::Object(_) => true,
     }
 }
 
@@ -437,6 +479,47 @@ mod tests {
     }
 
     #[test]
+    fn modern_clients_may_send_words_that_do_not_exist() {
+        let decoded = |line: &str| {
+            let line = InputLine::Complete(line.as_bytes().to_vec());
+            match decode(&line, Dialect::Modern) {
+                Decoded::Command(_, command) => command,
+                other => panic!("{other:?}"),
+            }
+        };
+        for line in [
+            r#"{"type":"set_steering_mode","mode":"sometimes"}"#,
+            r#"{"type":"set_steering_mode"}"#,
+        ] {
+            let Command::SetSteeringMode(mode) = decoded(line) else {
+                panic!("{line}");
+            };
+            assert_eq!(mode.as_deref(), Some("one-at-a-time"), "{line}");
+        }
+        let level = decoded(r#"{"type":"set_thinking_level","level":"ultra"}"#);
+        let off = Command::SetThinkingLevel(Some(ThinkingLevel::Off));
+        assert_eq!(format!("{level:?}"), format!("{off:?}"));
+        for (value, expected) in [
+            ("\"yes\"", true),
+            ("0", false),
+            ("null", false),
+            ("{}", true),
+        ] {
+            let line = format!(r#"{{"type":"set_auto_retry","enabled":{value}}}"#);
+            let switched = decoded(&line);
+            let Command::SetAutoRetry(enabled) = switched else {
+                panic!("{switched:?}");
+            };
+            assert_eq!(enabled, expected, "{value}");
+        }
+        let prompt = decoded(r#"{"type":"prompt","message":"m","streamingBehavior":"later"}"#);
+        let Command::Prompt(prompt) = prompt else {
+            panic!("{prompt:?}");
+        };
+        assert_eq!(prompt.when_busy, Some(Delivery::Steer));
+    }
+
+    #[test]
     fn every_command_is_decoded_as_described_in_the_table() {
         for name in Name::ALL.iter().copied() {
             let mut generator = schemars::SchemaGenerator::default();
@@ -448,7 +531,7 @@ mod tests {
                 .map(|(member, schema)| (member.clone(), example(schema, &generator)))
                 .collect();
             let all = members.keys().cloned().collect();
-            let mut members = Members::new(members);
+            let mut members = Members::new(members, Dialect::Classic);
             let command = command(name, &mut members);
             assert!(command.is_ok(), "{name:?}: {command:?}");
             assert_eq!(

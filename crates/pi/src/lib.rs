@@ -12,6 +12,7 @@ mod decode;
 mod dialect;
 mod early;
 mod feed_sink;
+mod late_answers;
 mod lines;
 mod listener;
 mod modern;

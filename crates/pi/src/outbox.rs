@@ -133,7 +133,7 @@ impl Project for MultiSessionProjection {
             }
             (None, Out::Record(line)) => records.push(&[&line]),
             // Every event belongs to a session.
-            (None, Out::Event { .. } | Out::Delta { .. } | Out::Printed { .. }) => {}
+            (None, Out::Event { .. } | Out::Delta { .. } | Out::Printed { .. } | Out::Begun) => {}
         }
     }
 }

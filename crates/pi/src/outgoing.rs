@@ -76,6 +76,8 @@ pub enum Out {
         /// The output.
         text: String,
     },
+    /// Extensions have handled the start of the session; see [`Projection::quiet`](crate::Projection::quiet).
+    Begun,
 }
 
 /// The request id of one command, if it has one. Two commands may have the same id; they are distinguished by the
@@ -149,6 +151,7 @@ impl Outgoing for Out {
             Self::Record(line) => line.len(),
             Self::Event { weight, .. } | Self::Delta { weight, .. } => *weight,
             Self::Printed { text, .. } => PRINTED_FRAME_BYTES + text.len(),
+            Self::Begun => 0,
         }
     }
 }

@@ -11,7 +11,11 @@ use crate::outgoing::Out;
 
 /// Prints events in one dialect.
 #[derive(Debug)]
-pub struct Projection(Form);
+pub struct Projection {
+    form: Form,
+    /// Events are not printed yet.
+    quiet: bool,
+}
 
 #[derive(Debug)]
 enum Form {
@@ -23,15 +27,27 @@ enum Form {
 impl Projection {
     /// Creates a projection into `dialect`. `additions` affect the classic dialect only.
     pub fn new(dialect: Dialect, additions: Additions) -> Self {
-        Self(match dialect {
-            Dialect::Early => Form::Early(Early::default()),
-            Dialect::Classic => Form::Classic(Classic::new(additions)),
-            Dialect::Modern => Form::Modern(Modern::default()),
-        })
+        Self {
+            form: match dialect {
+                Dialect::Early => Form::Early(Early::default()),
+                Dialect::Classic => Form::Classic(Classic::new(additions)),
+                Dialect::Modern => Form::Modern(Modern::default()),
+            },
+            quiet: false,
+        }
+    }
+
+    /// Prints no events before [`Out::Begun`] except faults: a client of pi 1.x does not read what extensions do to the
+    /// session while it starts.
+    pub fn quiet(self) -> Self {
+        Self {
+            quiet: matches!(self.form, Form::Modern(_)),
+            ..self
+        }
     }
 
     fn event(&mut self, event: &Event, records: &mut Records) {
-        match &mut self.0 {
+        match &mut self.form {
             Form::Early(early) => early.event(event, records),
             Form::Classic(classic) => classic.event(event, records),
             Form::Modern(modern) => modern.event(event, records),
@@ -39,7 +55,7 @@ impl Projection {
     }
 
     fn delta(&mut self, index: usize, delta: &str, records: &mut Records) {
-        match &mut self.0 {
+        match &mut self.form {
             Form::Early(early) => early.delta(index, delta, records),
             Form::Classic(classic) => classic.delta(index, delta, records),
             Form::Modern(modern) => modern.delta(index, delta, records),
@@ -52,11 +68,14 @@ impl Project for Projection {
 
     fn project(&mut self, item: Out, records: &mut Records) {
         match item {
+            Out::Begun => self.quiet = false,
+            Out::Delta { .. } if self.quiet => {}
+            Out::Event { event, .. } if self.quiet && !matches!(event, Event::Fault { .. }) => {}
             Out::Record(line) => records.push(&[&line]),
             Out::Delta { index, text, .. } => self.delta(index, text.as_str(), records),
             Out::Event { event, .. } => self.event(&event, records),
             Out::Printed { by, text } => {
-                if let Form::Modern(modern) = &mut self.0 {
+                if let Form::Modern(modern) = &mut self.form {
                     modern.printed(&by, &text, records);
                 }
             }

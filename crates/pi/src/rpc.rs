@@ -8,11 +8,13 @@ use pinion_agent::{Command, Handle, Participant, Prompt, Reply};
 use pinion_jsonl::{Input, Queue};
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc};
+use tokio::time::Instant;
 
 use crate::Dialect;
 use crate::command_output::CommandOutput;
 use crate::decode::{Decoded, decode};
 use crate::early::{self, EarlyLine};
+use crate::late_answers::{LateAnswers, TOGETHER};
 use crate::outgoing::{Out, Sink};
 use crate::prompt_images::{has_images, with_fitting_images};
 use crate::response::Request;
@@ -49,6 +51,35 @@ pub enum RpcEnd {
 /// A command and its reply; dropping the reply answers it.
 type PendingCommand = (Command, Reply);
 
+/// The place of a response among those of commands that arrive together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AnswerOrder {
+    /// After those of commands that are answered at once.
+    Late,
+    /// Before late ones.
+    AtOnce,
+    /// After all responses to earlier commands.
+    InTurn,
+}
+
+impl AnswerOrder {
+    fn of(decoded: &Decoded, dialect: Dialect) -> Self {
+        match decoded {
+            _ if dialect != Dialect::Modern => Self::InTurn,
+            Decoded::Command(_, Command::Queue { .. } | Command::Abort) => Self::Late,
+            Decoded::Command(
+                _,
+                Command::GetState
+                | Command::GetMessages
+                | Command::GetLastAssistantText
+                | Command::GetCommands,
+            )
+            | Decoded::Rejected(_) => Self::AtOnce,
+            _ => Self::InTurn,
+        }
+    }
+}
+
 impl<S: Sink> Rpc<S> {
     /// Serves until the client closes its input or stops reading.
     pub async fn serve(&mut self, input: &mut mpsc::Receiver<Input>) -> RpcEnd {
@@ -59,13 +90,22 @@ impl<S: Sink> Rpc<S> {
         let mut held = VecDeque::new();
         let mut open = true;
         let mut startup = self.startup.take();
+        if startup.is_none() {
+            self.out.push(Out::Begun);
+        }
+        let late = LateAnswers::new(self.out.clone());
+        let mut release = None;
         loop {
             tokio::select! {
                 biased;
                 () = &mut broken => return RpcEnd::OutputClosed,
-                () = end.notified() => return RpcEnd::Requested,
+                () = end.notified() => {
+                    late.release();
+                    return RpcEnd::Requested;
+                }
                 () = started(&mut startup), if startup.is_some() => {
                     startup = None;
+                    self.out.push(Out::Begun);
                     for (command, reply) in held.drain(..) {
                         self.session.send(command, reply).await;
                     }
@@ -73,7 +113,18 @@ impl<S: Sink> Rpc<S> {
                 received = input.recv(), if open && held.len() < HELD_LIMIT => match received {
                     Some(Input::Line(line)) => {
                         let decoded = decode(&line, self.dialect);
-                        match self.pending_command(decoded, &end).await {
+                        match AnswerOrder::of(&decoded, self.dialect) {
+                            AnswerOrder::Late => {
+                                late.hold();
+                                release = Some(Instant::now() + TOGETHER);
+                            }
+                            AnswerOrder::AtOnce => {}
+                            AnswerOrder::InTurn => {
+                                late.release();
+                                release = None;
+                            }
+                        }
+                        match self.pending_command(decoded, &end, &late).await {
                             None => {}
                             Some(pending) if startup.is_some() => {
                                 held.push_back(pending);
@@ -85,9 +136,14 @@ impl<S: Sink> Rpc<S> {
                     }
                     Some(Input::End) | None => {
                         open = false;
+                        late.release();
                         self.participants.iter().for_each(|one| one.hang_up());
                     }
                 },
+                () = until(release), if release.is_some() => {
+                    release = None;
+                    late.release();
+                }
             }
             if !open && startup.is_none() {
                 return RpcEnd::EndOfInput;
@@ -99,12 +155,11 @@ impl<S: Sink> Rpc<S> {
     pub async fn refuse(&mut self, input: &mut mpsc::Receiver<Input>) {
         input.close();
         let end = Arc::new(Notify::new());
+        let late = LateAnswers::new(self.out.clone());
         while let Some(received) = input.recv().await {
             if let Input::Line(line) = received {
-                drop(
-                    self.pending_command(decode(&line, self.dialect), &end)
-                        .await,
-                );
+                let decoded = decode(&line, self.dialect);
+                drop(self.pending_command(decoded, &end, &late).await);
             }
         }
     }
@@ -113,6 +168,7 @@ impl<S: Sink> Rpc<S> {
         &mut self,
         decoded: Decoded,
         end: &Arc<Notify>,
+        late: &LateAnswers<S>,
     ) -> Option<PendingCommand> {
         match decoded {
             Decoded::Choice(id, choice) => {
@@ -147,7 +203,9 @@ impl<S: Sink> Rpc<S> {
                     let fitted = tokio::task::spawn_blocking(|| with_fitting_images(command));
                     command = fitted.await.ok()?;
                 }
-                Some((command, self.reply(request, end)))
+                let is_late = matches!(command, Command::Queue { .. } | Command::Abort);
+                let late = is_late.then(|| late.clone());
+                Some((command, self.reply(request, end, late)))
             }
         }
     }
@@ -173,7 +231,7 @@ impl<S: Sink> Rpc<S> {
                     attachments,
                     ..prompt
                 };
-                (Command::Prompt(prompt), self.reply(request, end))
+                (Command::Prompt(prompt), self.reply(request, end, None))
             }
             Err(error) => {
                 let out = self.out.clone();
@@ -184,19 +242,29 @@ impl<S: Sink> Rpc<S> {
         })
     }
 
-    fn reply(&self, request: Request, end: &Arc<Notify>) -> Reply {
+    fn reply(&self, request: Request, end: &Arc<Notify>, late: Option<LateAnswers<S>>) -> Reply {
         let out = self.out.clone();
         let participants = self.participants.clone();
         let dialect = self.dialect;
         let end = Arc::clone(end);
         Reply::new(move |result| {
             if let Some(line) = request.answer(result, dialect) {
-                out.push(Out::Record(line));
+                match &late {
+                    Some(late) => late.push(line),
+                    None => out.push(Out::Record(line)),
+                }
             }
             if participants.iter().any(|one| one.wants_to_end()) {
                 end.notify_one();
             }
         })
+    }
+}
+
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -61,7 +61,7 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
     drop(flags);
     let watched = stdout.try_clone()?;
     let Engine { config, companions } = engine;
-    let projection = Projection::new(dialect, companions.additions());
+    let projection = Projection::new(dialect, companions.additions()).quiet();
     let writer =
         runtime.block_on(async { Writer::spawn_on_runtime(stdout, projection, queue.clone()) })?;
     let mut signals = ShutdownSignals::listen(&runtime)?;

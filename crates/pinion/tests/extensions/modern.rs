@@ -136,3 +136,111 @@ fn commands_of_extensions_have_no_path_and_a_steer_can_be_handled() {
     assert_eq!(steered["data"]["disposition"], "handled", "{steered}");
     assert_eq!(modern.client.finish(), Exit::Code(0));
 }
+
+#[test]
+fn an_abort_in_a_gate_ends_the_run_of_its_call() {
+    let body = r#"
+        pi.on("tool_call", async (_event: any, ctx: any) => {
+          await ctx.ui.select("Run it?", ["no"]);
+          ctx.abort();
+          return { block: true, reason: "No selection" };
+        });"#;
+    let mut modern = Hostile::with(body, MODERN);
+    let from = modern.client.prompt("CALL bash {\"command\": \"true\"}");
+    let asked = modern.client.wait_for(from, &json!({"method": "select"}));
+    let id = modern.client.line(asked)["id"].clone();
+    modern
+        .client
+        .process
+        .send(&json!({"type": "extension_ui_response", "id": id, "value": "no"}));
+    let settled = modern
+        .client
+        .wait_for(from, &json!({"type": "agent_settled"}));
+    assert_eq!(modern.client.line(settled)["aborted"], true);
+    let lines = modern.client.lines();
+    let ended = lines
+        .iter()
+        .find(|line| line["type"] == "tool_execution_end");
+    assert_eq!(
+        ended.unwrap()["result"]["content"][0]["text"],
+        "Operation aborted"
+    );
+    settle(&mut modern, "SAY again");
+    assert_eq!(answer(&mut modern), "again");
+    assert_eq!(modern.client.finish(), Exit::Code(0));
+}
+
+#[test]
+fn tools_that_a_call_activates_are_recorded_in_the_next_turn() {
+    let body = r#"
+        pi.registerTool({ name: "more", description: "m", parameters: {},
+          async execute() { pi.setActiveTools(["more", "read"]); return { content: [] }; } });"#;
+    let mut modern = Hostile::with(body, MODERN);
+    settle(&mut modern, "CALL more {}");
+    let lines = modern.client.lines();
+    let ended = lines.iter().find(|line| line["type"] == "agent_end");
+    let roles: Vec<&str> = ended.unwrap()["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|message| message["role"].as_str())
+        .collect();
+    let expected = [
+        "system",
+        "user",
+        "assistant",
+        "toolResult",
+        "system",
+        "assistant",
+    ];
+    assert_eq!(roles, expected);
+    assert_eq!(modern.client.finish(), Exit::Code(0));
+}
+
+#[test]
+fn a_client_does_not_read_what_extensions_do_while_the_session_starts() {
+    let body = r#"
+        pi.on("session_start", async (_event: any, ctx: any) => {
+          pi.setSessionName("early");
+          pi.sendMessage({ customType: "note", content: "early", display: true });
+          ctx.ui.notify("started");
+          throw new Error("failed");
+        });
+        command(pi, "late", async () => pi.setSessionName("late"));"#;
+    let mut modern = Hostile::with(body, MODERN);
+    assert_eq!(modern.client.data("get_state")["sessionName"], "early");
+    let from = modern.client.prompt("/late");
+    modern
+        .client
+        .wait_for(from, &json!({"type": "session_info_changed"}));
+    let lines = modern.client.lines();
+    let kinds: Vec<&str> = lines
+        .iter()
+        .filter_map(|line| line["type"].as_str())
+        .filter(|kind| *kind != "response")
+        .collect();
+    let expected = [
+        "extension_ui_request",
+        "extension_error",
+        "session_info_changed",
+    ];
+    assert_eq!(kinds, expected);
+    assert_eq!(modern.client.finish(), Exit::Code(0));
+}
+
+#[test]
+fn colours_are_those_of_the_terminal_unless_a_theme_is_chosen() {
+    let body = r#"
+        command(pi, "paint", async (_args: string, ctx: any) => {
+          const { theme } = ctx.ui;
+          ctx.ui.notify(`${theme.name} ${theme.fg("success", "a")}${theme.fg("dim", "b")}`);
+        });"#;
+    let mut modern = Hostile::with(body, MODERN);
+    modern.client.prompt("/paint");
+    modern.client.data("get_state");
+    assert_eq!(
+        heard(&modern),
+        ["system \u{1b}[38;5;2ma\u{1b}[39m\u{1b}[39m\u{1b}[2mb\u{1b}[22;39m"]
+    );
+    assert_eq!(modern.client.finish(), Exit::Code(0));
+}
