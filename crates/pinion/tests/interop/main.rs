@@ -3,6 +3,8 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test")]
 
+mod turns;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
