@@ -8,12 +8,14 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use pinion_message::{Block, ToolSpec};
+use pinion_process::Confinement;
+use pinion_sandbox::{NetworkMode, SandboxReport};
 use serde_json::{Map, Value, json};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
 use crate::output::Output;
-use crate::shell::{Follower, ShellOptions, ShellOutcome, run_shell};
+use crate::shell::{Follower, ShellOptions, ShellOutcome, run_reported, run_shell};
 use crate::truncate::{MAX_BYTES, MAX_LINES, TruncatedBy, Truncation, format_size};
 use crate::{
     ErrorWords, ResultForm, Tool, ToolContext, ToolError, ToolOutput, ToolSettings, arguments,
@@ -24,6 +26,7 @@ use crate::{
 pub(crate) struct Bash {
     spec: ToolSpec,
     settings: ToolSettings,
+    guidelines: Vec<String>,
 }
 
 impl Bash {
@@ -46,7 +49,12 @@ impl Bash {
             ],
             &["command"],
         );
-        Self { spec, settings }
+        let guidelines = guidelines(&settings.confinement);
+        Self {
+            spec,
+            settings,
+            guidelines,
+        }
     }
 
     async fn run(&self, arguments: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {
@@ -81,11 +89,11 @@ impl Bash {
         let mut ticks =
             tokio::time::interval(self.settings.update_interval.max(Duration::from_millis(1)));
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let run = run_shell(command, options, &context.cancel, |chunk| {
+        let run = run_reported(command, options, &context.cancel, |chunk| {
             locked().push(chunk)
         });
         let mut run = std::pin::pin!(run);
-        let outcome = loop {
+        let (outcome, report) = loop {
             tokio::select! {
                 biased;
                 outcome = &mut run => break outcome?,
@@ -103,7 +111,11 @@ impl Bash {
             progress.send();
         }
         let timeout = arguments.get("timeout");
-        result(&progress.output, outcome, timeout, begun.elapsed(), form)
+        let result = result(&progress.output, outcome, timeout, begun.elapsed(), form);
+        match report {
+            Some(report) => with_report(result, &report),
+            None => result,
+        }
     }
 
     /// Returns the settings with further variables for commands.
@@ -130,6 +142,10 @@ impl Tool for Bash {
         self.settings.form.constrained_sampling()
     }
 
+    fn guidelines(&self) -> &[String] {
+        &self.guidelines
+    }
+
     fn call<'a>(
         &'a self,
         arguments: Value,
@@ -137,6 +153,60 @@ impl Tool for Bash {
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         self.run(arguments, context).boxed()
     }
+}
+
+/// Describes the sandbox of commands to the model.
+fn guidelines(confinement: &Confinement) -> Vec<String> {
+    let Confinement::Confined(policy) = confinement else {
+        return Vec::new();
+    };
+    let writable: Vec<String> = policy
+        .writable
+        .iter()
+        .map(|place| place.display().to_string())
+        .collect();
+    let writable = if writable.is_empty() {
+        "$TMPDIR only".to_owned()
+    } else {
+        format!("{} and $TMPDIR only", writable.join(", "))
+    };
+    let network = match policy.network.mode {
+        NetworkMode::Open => "The network is open.",
+        NetworkMode::Proxy | NetworkMode::None => {
+            "There is no network but servers of the commands themselves on 127.0.0.1."
+        }
+    };
+    vec![format!(
+        "Commands run in a sandbox ({}). They write to {writable}; git hooks, .git/config and files that configure \
+         editors and agents are protected, and secrets are hidden. {network} A refusal is reported after the output; \
+         do not try to get around it.",
+        policy.mode.name()
+    )]
+}
+
+/// Adds the denials to a result: a sentence for the model, and records for programs. A failure with records is a whole
+/// result, because a failure that is only a text has no details.
+fn with_report(
+    result: Result<ToolOutput, ToolError>,
+    report: &SandboxReport,
+) -> Result<ToolOutput, ToolError> {
+    let mut output = result.unwrap_or_else(|error| ToolOutput {
+        is_error: true,
+        ..ToolOutput::text(error.0)
+    });
+    let sentence = report.sentence();
+    match output.content.first_mut() {
+        Some(Block::Text(block)) => {
+            block.text.push_str("\n\n");
+            block.text.push_str(&sentence);
+        }
+        _ => output.content.push(Block::text(sentence)),
+    }
+    let details = output.details.get_or_insert_with(|| json!({}));
+    if let (Value::Object(details), Ok(report)) = (details, serde_json::to_value(report)) {
+        details.insert("sandbox".into(), report);
+    }
+    Ok(output)
 }
 
 /// Sends the output so far: the first time at once, then at intervals.

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use pinion_process::{Environment, Exit, KILLED, Launch, Running, output_pipe};
+use pinion_sandbox::SandboxReport;
 
 use crate::{ToolError, ToolSettings, blocking, node_error};
 
@@ -73,13 +74,24 @@ pub async fn run_shell(
     command: &str,
     options: ShellOptions<'_>,
     cancel: &CancellationToken,
-    mut on_chunk: impl FnMut(&[u8]) + Send,
+    on_chunk: impl FnMut(&[u8]) + Send,
 ) -> Result<ShellOutcome, ToolError> {
+    let ended = run_reported(command, options, cancel, on_chunk).await;
+    ended.map(|(outcome, _)| outcome)
+}
+
+/// Like [`run_shell`], with the operations that the sandbox refused; `None` if it refused none.
+pub(crate) async fn run_reported(
+    command: &str,
+    options: ShellOptions<'_>,
+    cancel: &CancellationToken,
+    mut on_chunk: impl FnMut(&[u8]) + Send,
+) -> Result<(ShellOutcome, Option<SandboxReport>), ToolError> {
     if cancel.is_cancelled() {
-        return Ok(ShellOutcome::Aborted);
+        return Ok((ShellOutcome::Aborted, None));
     }
     let (mut running, mut pipe) = match start(command, &options, cancel).await {
-        Err(_) if cancel.is_cancelled() => return Ok(ShellOutcome::Aborted),
+        Err(_) if cancel.is_cancelled() => return Ok((ShellOutcome::Aborted, None)),
         started => started?,
     };
     let mut piece = vec![0; READ_BUFFER_BYTES];
@@ -133,14 +145,15 @@ pub async fn run_shell(
     if !held.is_empty() {
         on_chunk(&held);
     }
-    Ok(match (killed, exit) {
+    let outcome = match (killed, exit) {
         (Some(outcome), _) => outcome,
         (None, Some(Exit::Code(code))) => ShellOutcome::Exited(code),
         (None, Some(Exit::Unknown)) => {
             return Err(ToolError(KILLED.into()));
         }
         (None, _) => ShellOutcome::Signalled,
-    })
+    };
+    Ok((outcome, running.sandbox_report()))
 }
 
 async fn room(follower: Option<&dyn Follower>) {
