@@ -45,6 +45,7 @@ use crate::cli::Flags;
 use crate::extensions::{self, Audience, Ground, ProgramServices};
 use crate::failure::Failure;
 use crate::program::Program;
+use crate::sandbox;
 
 /// A session ready to be started, and the parts that the fronts need beside it.
 pub(crate) struct Engine {
@@ -108,7 +109,13 @@ pub(crate) async fn build(
     } = basis;
     let found = extensions::find(flags, &dirs, &settings, trust, script)?;
     let mask = shared.mask.clone();
-    let choice = ToolChoice::of(flags, &settings)?;
+    let sandbox = sandbox::of_session(flags, &dirs, found.is_some())?;
+    let mut choice = ToolChoice::of(flags, &settings)?;
+    if sandbox.is_some() {
+        choice
+            .active
+            .retain(|name| sandbox::CONFINED_TOOLS.contains(&name.as_str()));
+    }
     let supply = Supply::of(flags, &dirs, trust, &settings, &choice, &mask)?;
     let resources = Arc::new(LazyResources::new(
         dirs.clone(),
@@ -152,7 +159,13 @@ pub(crate) async fn build(
     let prompter = Prompter::read(&dirs, flags, Arc::clone(&resources), trust, shared);
     let prompter = Arc::new(prompter.with_servers(supply.servers.clone()));
     services.set_prompter(Arc::clone(&prompter));
-    let mut tools = pinion_tools::builtin(ALL_TOOLS, for_tools(&shell, ways, dialect));
+    let mut for_tools = for_tools(&shell, ways, dialect);
+    let mut names = ALL_TOOLS;
+    if let Some(sandbox) = &sandbox {
+        for_tools.confinement = sandbox.confinement.clone();
+        names = sandbox::CONFINED_TOOLS;
+    }
+    let mut tools = pinion_tools::builtin(names, for_tools);
     tools.extend(supply.scripts.iter().flat_map(ScriptTools::tools));
     let started = match loaded {
         Poll::Ready(loaded) => loaded?,
@@ -237,6 +250,7 @@ pub(crate) async fn build(
         approvals,
         services,
         servers: supply.servers,
+        _sandbox: sandbox,
     };
     Ok(Engine {
         config,

@@ -18,6 +18,7 @@ use pinion_sandbox::{
 use pinion_text::nearest;
 use tempfile::TempDir;
 
+use crate::cli::Flags;
 use crate::failure::Failure;
 use crate::verb::{Line, Verb};
 
@@ -129,23 +130,96 @@ fn mode(name: &str, text: &str) -> Result<Mode, Failure> {
     })
 }
 
+/// The flags of the sandbox that take a value.
+const FLAGS: [&str; 6] = [
+    "--sandbox",
+    "--sandbox-write",
+    "--sandbox-read",
+    "--sandbox-hide",
+    "--sandbox-socket",
+    "--sandbox-network",
+];
+
+/// Sets the value of a flag of the sandbox.
+pub(crate) fn set_flag(
+    settings: &mut SandboxSettings,
+    flag: &str,
+    text: &str,
+) -> Result<(), Failure> {
+    match flag {
+        "--sandbox" => settings.mode = Some(mode(flag, text)?),
+        "--sandbox-write" => settings.write.push(text.to_owned()),
+        "--sandbox-read" => settings.read.push(text.to_owned()),
+        "--sandbox-hide" => settings.hide.push(text.to_owned()),
+        "--sandbox-socket" => settings.sockets.push(text.to_owned()),
+        _ => {
+            let wrong = |problem| Failure::usage(format!("{flag}: {problem}."));
+            settings.network = Some(network_mode(text).map_err(wrong)?);
+        }
+    }
+    Ok(())
+}
+
 fn flags(line: &Line) -> Result<SandboxSettings, Failure> {
-    let all = |flag: &str| line.values(flag).map(str::to_owned).collect();
-    let network = line.value("--sandbox-network").map(network_mode);
-    Ok(SandboxSettings {
-        mode: line
-            .value("--sandbox")
-            .map(|text| mode("--sandbox", text))
-            .transpose()?,
-        write: all("--sandbox-write"),
-        read: all("--sandbox-read"),
-        hide: all("--sandbox-hide"),
-        sockets: all("--sandbox-socket"),
-        network: network
-            .transpose()
-            .map_err(|problem| Failure::usage(format!("--sandbox-network: {problem}.")))?,
-        ..SandboxSettings::default()
-    })
+    let mut settings = SandboxSettings::default();
+    for flag in FLAGS {
+        for text in line.values(flag) {
+            set_flag(&mut settings, flag, text)?;
+        }
+    }
+    Ok(settings)
+}
+
+/// The tools of a session that run in a sandbox.
+pub(crate) const CONFINED_TOOLS: &[&str] = &["bash"];
+
+/// Makes the sandbox of a session's commands; `None` if it is off. Everything that would run beside it with your rights is
+/// refused.
+pub(crate) fn of_session(
+    flags: &Flags,
+    dirs: &Dirs,
+    has_extensions: bool,
+) -> Result<Option<Sandbox>, Failure> {
+    let settings = settings(flags.sandbox.clone(), Mode::Off, dirs)?;
+    if settings.mode == Some(Mode::Off) {
+        let chosen = SandboxSettings {
+            mode: None,
+            ..flags.sandbox.clone()
+        };
+        if flags.sandbox.mode.is_none() && chosen != SandboxSettings::default() {
+            return Err(Failure::usage("the flags --sandbox-… need --sandbox MODE."));
+        }
+        return Ok(None);
+    }
+    pinion_sandbox::check_system().map_err(Failure::usage)?;
+    let refused = |what: &str, instead: &str| {
+        let failure = Failure::usage(format!("{what} cannot be confined in this version."));
+        failure.hint(format!("{instead}, or use --sandbox off."))
+    };
+    if has_extensions {
+        return Err(refused("extensions", "Use --no-extensions"));
+    }
+    let names = flags.tools.iter().flatten();
+    let mut others = names.filter(|name| {
+        let name = name.strip_prefix('+').unwrap_or(name);
+        pinion_tools::all_names().contains(&name) && !CONFINED_TOOLS.contains(&name)
+    });
+    if let Some(name) = others.next() {
+        return Err(refused(&format!("the tool \"{name}\""), "Use --tools bash"));
+    }
+    Sandbox::new(&settings, dirs).map(Some)
+}
+
+/// Fails if the user asked for a sandbox that this kind of run does not have.
+pub(crate) fn refuse_unconfined(dirs: &Dirs) -> Result<(), Failure> {
+    let settings = settings(SandboxSettings::default(), Mode::Off, dirs)?;
+    match settings.mode {
+        None | Some(Mode::Off) => Ok(()),
+        Some(_) => Err(Failure::usage(
+            "commands of this program cannot be confined in this version.",
+        )
+        .hint("Set PINION_SANDBOX=off, or remove sandbox.mode from your settings.")),
+    }
 }
 
 fn run(line: &Line) -> Result<ExitCode, Failure> {

@@ -2,7 +2,7 @@
 //!
 //! A command file adds options of its own to those of `run-command`; `run-command FILE --help` prints them.
 
-use super::{root, run_command};
+use super::{root, run_command, sandbox};
 use crate::table::{Argument, Command, Flag, Kind, Section};
 
 pub static RUN_COMMAND: Command = Command {
@@ -95,6 +95,7 @@ pub static RUN: Command = Command {
         &root::EXTENSIONS,
         &root::TOOLS,
         &root::APPROVALS,
+        &sandbox::SANDBOX_SECTION,
         &root::BEHAVIOUR_OF_RUN,
         &super::LOG,
     ],

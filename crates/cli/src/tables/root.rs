@@ -335,6 +335,7 @@ pub static PINION: Command = Command {
         &EXTENSIONS,
         &TOOLS,
         &APPROVALS,
+        &sandbox::SANDBOX_SECTION,
         &CHAT,
         &BEHAVIOUR,
         &LOG,

@@ -5,13 +5,14 @@ use crate::table::{Argument, Command, Count, Flag, Kind, Section};
 /// The modes of the sandbox.
 pub const MODES: &[&str] = &["off", "read-only", "workspace", "strict"];
 
-static SANDBOX_FLAGS: Section = Section {
+/// The flags of everything that can be confined.
+pub(super) static SANDBOX_SECTION: Section = Section {
     title: "Sandbox",
     flags: &[
         Flag::valued(
             "--sandbox",
             "MODE",
-            "off, read-only, workspace or strict; PINION_SANDBOX, else the settings, else workspace",
+            "off, read-only, workspace or strict; else PINION_SANDBOX, else the settings",
         )
         .of(Kind::OneOf(MODES)),
         Flag::valued(
@@ -44,13 +45,17 @@ static SANDBOX_FLAGS: Section = Section {
             "none or open: the way out of the machine (none)",
         )
         .of(Kind::OneOf(&["none", "open"])),
-        Flag::valued(
-            "--report",
-            "FILE",
-            "write what was refused to this file, as JSON",
-        )
-        .of(Kind::File),
     ],
+};
+
+static REPORT: Section = Section {
+    title: "Report",
+    flags: &[Flag::valued(
+        "--report",
+        "FILE",
+        "write what was refused to this file, as JSON",
+    )
+    .of(Kind::File)],
 };
 
 pub static SANDBOX: Command = Command {
@@ -60,7 +65,7 @@ pub static SANDBOX: Command = Command {
         kind: Kind::File,
         count: Count::Several,
     }],
-    flags: &[&SANDBOX_FLAGS],
+    flags: &[&SANDBOX_SECTION, &REPORT],
     text: "The command and everything that it starts write to the current directory, its git directory and a temporary\n\
            directory only, read everything but secrets, and reach no network but servers of their own.",
     notes: "Exit codes: that of the command, 128 and the signal that ended it, 127 if it cannot be started, 2 if it cannot be\n\

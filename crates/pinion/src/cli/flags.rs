@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use pinion_cli::PromptLine;
 use pinion_message::ThinkingLevel;
 use pinion_pi::{DialectName, OnEof};
+use pinion_sandbox::SandboxSettings;
 use pinion_text::nearest;
 
 use super::approvals::ApprovalFlags;
@@ -67,6 +68,8 @@ pub(crate) struct Flags {
     pub no_context_files: bool,
     pub trust: Option<bool>,
     pub approvals: ApprovalFlags,
+    /// `--sandbox` and the flags that begin with it.
+    pub sandbox: SandboxSettings,
     pub clips: ClipFlags,
     pub offline: bool,
     pub verbose: bool,
@@ -99,6 +102,16 @@ impl Flags {
             super::unknown::refuse(program, &line, &flag.written, &mut flags)?;
         }
         super::approvals::check_unknown(&line)?;
+        // Under the name `pi` unknown flags belong to extensions, and one that confines must not be lost.
+        if let Some(flag) = line
+            .unknown
+            .iter()
+            .find(|flag| flag.written.starts_with("--sandbox"))
+        {
+            let written = &flag.written;
+            return Err(Failure::usage(format!("unknown option {written}."))
+                .hint("The name pi has no sandbox; use pinion."));
+        }
         if flags.session_id.is_some() && flags.session.is_some() {
             let failure =
                 Failure::usage("--session-id and --session both name a session. Use one of them.");
@@ -154,6 +167,9 @@ impl Flags {
             "--approve" if value.is_none() => self.trust = Some(true),
             "--approve" | "--allow" | "--deny" | "--approve-timeout" => {
                 self.approvals.set(name, text)?;
+            }
+            _ if name.starts_with("--sandbox") => {
+                crate::sandbox::set_flag(&mut self.sandbox, name, text)?;
             }
             "--verbose" => self.verbose = true,
             "--offline" => self.offline = true,

@@ -11,6 +11,7 @@ use pinion_extensions::Extensions;
 use pinion_pi::Additions;
 
 use crate::extensions::{ProgramServices, Talker};
+use crate::sandbox::Sandbox;
 
 /// Longest wait for extensions to shut down.
 pub(crate) const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -23,6 +24,8 @@ pub(crate) struct SessionCompanions {
     pub services: Arc<ProgramServices>,
     /// The MCP servers whose tools the session has.
     pub servers: Option<Arc<McpServers>>,
+    /// Holds the temporary directory of the commands.
+    pub _sandbox: Option<Sandbox>,
 }
 
 impl SessionCompanions {

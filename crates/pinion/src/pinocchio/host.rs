@@ -42,6 +42,11 @@ impl CommandHost {
         })
     }
 
+    /// Fails if the user asked for a sandbox, which these runs do not have.
+    pub fn check_sandbox(&self) -> Result<(), Failure> {
+        crate::sandbox::refuse_unconfined(&self.dirs)
+    }
+
     /// Returns the directories of commands.
     pub fn repositories(&self) -> Vec<PathBuf> {
         self.look(|surroundings| {

@@ -108,6 +108,7 @@ fn execute(
     call: &str,
     related: &[&HelpPage],
 ) -> Result<ExitCode, Failure> {
+    host.check_sandbox()?;
     for warning in &command.warnings {
         eprintln!("Warning: {warning}");
     }

@@ -91,12 +91,15 @@ impl Ground {
 
     /// The command `pinion sandbox FLAGS -- WORDS` in the workspace.
     pub fn command(&self, flags: &[&str], words: &[&str]) -> Command {
+        let mut command = self.program();
+        command.arg("sandbox").args(flags).arg("--").args(words);
+        command
+    }
+
+    /// The program in the workspace, with the home directory of the test.
+    pub fn program(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pinion"));
         command
-            .arg("sandbox")
-            .args(flags)
-            .arg("--")
-            .args(words)
             .current_dir(self.path("work"))
             .env("HOME", self.path("home"))
             .env_remove("PINION_SANDBOX")

@@ -11,6 +11,7 @@ mod ground;
 mod life;
 mod probes;
 mod records;
+mod session;
 
 use std::process::ExitCode;
 
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
             }
             trials.extend(records::trials(user));
             trials.extend(life::trials(user));
+            trials.extend(session::trials(user));
         }
     }
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
