@@ -16,6 +16,8 @@ pub const TARGETS: &[&str] = &[
     "pinion_fleet",
     "pinion_hub",
     "pinion_llm",
+    "pinion_mcp",
+    "pinion_telemetry",
 ];
 
 /// The words for levels, from the fewest records to the most.
@@ -224,7 +226,7 @@ mod tests {
             (
                 "h2=trace",
                 "unknown target \"h2\"",
-                "Use pinion, pinion_agent, pinion_agent_mcp, pinion_clip, pinion_fleet, pinion_hub or pinion_llm.",
+                "Use pinion, pinion_agent, pinion_agent_mcp, pinion_clip, pinion_fleet, pinion_hub, pinion_llm, pinion_mcp or pinion_telemetry.",
             ),
             (
                 "pinion_agent",

@@ -23,8 +23,8 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use tracing_subscriber::Registry;
 use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::{Layer, Registry};
 
 pub use self::filter::{Filter, FilterError, LEVELS, TARGETS};
 pub use self::format::{Format, UnknownFormat};
@@ -51,8 +51,8 @@ pub fn open_file(path: &Path) -> io::Result<File> {
 pub fn start(filter: &Filter, format: Format, file: Option<File>) -> bool {
     let queue = Queue::new(format, file.map_or(Sink::Stderr, Sink::File));
     let subscriber = Registry::default()
-        .with(filter.targets())
-        .with(LogLayer::new(Arc::clone(&queue)));
+        .with(LogLayer::new(Arc::clone(&queue)).with_filter(filter.targets()))
+        .with(pinion_telemetry::layer());
     if QUEUE.set(queue).is_err() {
         return false;
     }
