@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
+use tracing::Instrument;
 
 static THREAD: OnceLock<Option<Handle>> = OnceLock::new();
 
@@ -44,6 +45,7 @@ pub(crate) async fn run<T: Send + 'static>(
             self.0.abort();
         }
     }
-    let mut task = AbortOnDrop(spawn(work)?);
+    // The work belongs to the span of its caller, on whichever thread it runs.
+    let mut task = AbortOnDrop(spawn(work.in_current_span())?);
     (&mut task.0).await.ok()
 }

@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use tracing::Span;
 
 use crate::{CompactionResult, EngineError, ForkPosition, Origin};
 
@@ -280,6 +281,8 @@ pub struct StateView {
 /// Sends the answer to one command. Dropping it answers with [`EngineError::Dropped`], so every command gets an answer.
 pub struct Reply {
     deliver: Option<Deliver>,
+    /// The span in which the command was sent.
+    caller: Span,
 }
 
 type Deliver = Box<dyn FnOnce(Result<Answer, EngineError>) + Send>;
@@ -289,7 +292,13 @@ impl Reply {
     pub fn new(deliver: impl FnOnce(Result<Answer, EngineError>) + Send + 'static) -> Self {
         Self {
             deliver: Some(Box::new(deliver)),
+            caller: Span::current(),
         }
+    }
+
+    /// Returns the span in which the command was sent.
+    pub(crate) fn caller(&self) -> &Span {
+        &self.caller
     }
 
     /// Sends the answer.

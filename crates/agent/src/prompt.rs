@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use pinion_llm::{is_overflow, is_retryable};
 use pinion_message::{AssistantMessage, Message, Model, StopReason};
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, error, info};
+use tracing::{error, info};
 
 use crate::boundary::RunOutcome;
 use crate::core::Core;
@@ -299,7 +299,7 @@ impl Core {
             state.phase = Phase::RetryWait(wait.clone());
         }
         let max_attempts = self.settings.max_retries;
-        debug!(
+        info!(
             attempt,
             delay_ms = delay.as_millis() as u64,
             "waiting before a retry"

@@ -431,6 +431,7 @@ impl<'a> Run<'a> {
         let request = self.request(context, options);
         let mut stream = self.core.models.provider(&self.model).stream(request);
         let mut deltas = 0u32;
+        let begun = Instant::now();
         while let Some(event) = stream.next().await {
             match event {
                 StreamEvent::Start(message) => {
@@ -445,6 +446,9 @@ impl<'a> Run<'a> {
                     });
                 }
                 StreamEvent::Delta { index, delta } => {
+                    if deltas == 0 {
+                        spans::first_output(begun);
+                    }
                     self.core.emit(Event::BlockDelta { index, delta });
                     self.core.room(&self.cancel).await;
                     deltas += 1;

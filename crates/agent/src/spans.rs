@@ -24,6 +24,11 @@ pub(crate) fn tool(call: &str) -> Span {
     error_span!("tool", call)
 }
 
+/// Records the time from `begun` until the first output of the current request.
+pub(crate) fn first_output(begun: Instant) {
+    Span::current().record("first_output_ms", begun.elapsed().as_millis() as u64);
+}
+
 /// Awaits one request to a model in a span of its own, in which the layer that sends it records status and retries.
 pub(crate) async fn request<T>(
     model: &Model,
@@ -37,7 +42,8 @@ pub(crate) async fn request<T>(
         provider,
         model = id,
         status = Empty,
-        retries = Empty
+        retries = Empty,
+        first_output_ms = Empty
     );
     let begun = Instant::now();
     let answer = answer.instrument(span.clone()).await;
@@ -54,6 +60,7 @@ pub(crate) async fn request<T>(
                 output_tokens = usage.output,
                 cache_read_tokens = usage.cache_read,
                 cache_write_tokens = usage.cache_write,
+                cost_dollars = usage.cost.total,
                 "request ended"
             );
         }

@@ -283,7 +283,8 @@ impl Clip {
         };
         let input = codec::json(input)
             .ok_or_else(|| ClipError::invalid("the input of the call is not JSON text"))?;
-        let line = codec::invoke(&id, &invocation.command, input);
+        let traceparent = pinion_telemetry::traceparent();
+        let line = codec::invoke(&id, &invocation.command, input, traceparent.as_deref());
         if line.len() > self.shared.limits.line_out {
             let message = format!(
                 "the input is {} bytes long; a line for a clip may have {}",

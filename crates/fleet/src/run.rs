@@ -12,6 +12,7 @@ use futures_util::future::BoxFuture;
 use pinion_status::{Code, Failure};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tracing::{Instrument, error_span, info};
 
 use self::child::run_child;
 use self::context::RunContext;
@@ -123,6 +124,12 @@ pub async fn resume(options: RunOptions) -> Result<Report, Failure> {
 }
 
 async fn execute(context: Arc<RunContext>) -> Result<Report, Failure> {
+    let id = context.directory.id();
+    let span = error_span!("fleet", id, plan = context.plan.name.as_str());
+    execute_in_span(context).instrument(span).await
+}
+
+async fn execute_in_span(context: Arc<RunContext>) -> Result<Report, Failure> {
     let clock = tokio::spawn(context.clone().watch_time());
     run_children(&context).await;
     if let Some(judge) = context.plan.judge.clone()
@@ -132,6 +139,7 @@ async fn execute(context: Arc<RunContext>) -> Result<Report, Failure> {
     }
     clock.abort();
     let (status, exit_code) = verdict(&context);
+    info!(outcome = status.as_str(), "fleet ended");
     context.record(FleetEvent::RunEnded { status, exit_code });
     let report = context.report();
     context.directory.save_report(&report)?;
@@ -150,7 +158,7 @@ async fn run_children(context: &Arc<RunContext>) {
         }
         let (context, slots) = (Arc::clone(context), Arc::clone(&slots));
         let child = Arc::new(child.clone());
-        running.spawn(async move {
+        let work = async move {
             let slot = tokio::select! {
                 biased;
                 () = context.stop.stopped() => None,
@@ -160,7 +168,8 @@ async fn run_children(context: &Arc<RunContext>) {
                 Some(_slot) => run_child(&context, &child, None).await,
                 None => context.record_not_started(&child.name),
             }
-        });
+        };
+        running.spawn(work.in_current_span());
     }
     while let Some(ended) = running.join_next().await {
         if let Err(error) = ended

@@ -67,6 +67,7 @@ fn main() -> ExitCode {
         Err(failure) => failure.report(),
     };
     pinion_llm::finish_renewals();
+    pinion_telemetry::finish();
     pinion_log::finish();
     code
 }

@@ -300,8 +300,9 @@ fn attempts_of_a_fleet_are_recorded() {
     let ended = with_message(&records, "attempt ended");
     assert_eq!(ended.len(), 1, "{records:?}");
     assert_eq!(ended[0]["fields"]["outcome"], "finished");
-    assert_eq!(ended[0]["spans"][0]["name"], "attempt");
-    assert_eq!(ended[0]["spans"][0]["child"], "one");
+    assert_eq!(ended[0]["spans"][0]["name"], "fleet");
+    assert_eq!(ended[0]["spans"][1]["name"], "attempt");
+    assert_eq!(ended[0]["spans"][1]["child"], "one");
 }
 
 #[test]

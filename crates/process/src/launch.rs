@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use nix::sys::signal::Signal;
 use pinion_sandbox::{Ledger, Level, Mode, Policy, SandboxReport};
@@ -26,6 +26,16 @@ pub const GUARDIAN_ARGUMENT: &str = "__guardian";
 const MAX_ATTEMPTS: usize = 3;
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+/// Returns variables for a process that is about to start, such as the trace that it belongs to.
+pub type VariableSource = fn() -> Option<(&'static str, String)>;
+
+static VARIABLE_SOURCE: OnceLock<VariableSource> = OnceLock::new();
+
+/// Adds a variable to the environment of every process that is launched from now on. Only the first source is used.
+pub fn set_variable_source(source: VariableSource) {
+    let _ = VARIABLE_SOURCE.set(source);
+}
 
 /// A process to start. It leads its own session, so signals to pinion's group do not reach it.
 #[derive(Debug)]
@@ -205,6 +215,9 @@ async fn start(launch: Launch, extra: Vec<OwnedFd>) -> io::Result<Running> {
     };
     let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
     let mut variables = launch.variables;
+    if let Some((name, value)) = VARIABLE_SOURCE.get().and_then(|source| source()) {
+        variables.push((name.into(), value.into()));
+    }
     variables.push((sweep::MARK.into(), format!("{}/{id}", *link::OWNER).into()));
     let start = Start {
         directory: launch.directory,

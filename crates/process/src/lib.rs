@@ -25,7 +25,8 @@ pub use guardian::confined::SELF_TEST_ARGUMENT;
 pub use guardian::guardian_main;
 pub use guardian::sweep::FAMILY;
 pub use launch::{
-    Confinement, Environment, Exit, GUARDIAN_ARGUMENT, Launch, Reason, Running, launch, launch_with,
+    Confinement, Environment, Exit, GUARDIAN_ARGUMENT, Launch, Reason, Running, VariableSource,
+    launch, launch_with, set_variable_source,
 };
 pub use link::{KILLED, kill_all, kill_family, set_guardian};
 pub use pipes::{Pipes, Tail, input_pipe, launch_piped, output_pipe};

@@ -286,6 +286,9 @@ impl Actor {
     pub(super) fn start_prompt(&mut self, start: RunInput, reply: Reply) {
         self.finish_background();
         let held = self.core.release_held_bash();
+        let span = spans::run();
+        // The trace of the caller continues in the run; the log shows the session only.
+        span.follows_from(reply.caller());
         reply.send(Ok(Answer::Taken(Disposition::Started)));
         let mut messages = start.messages;
         {
@@ -303,7 +306,7 @@ impl Actor {
                 core.save(held, &cancel).await;
                 core.process_prompt(messages, cancel).await;
             };
-            run.instrument(spans::run())
+            run.instrument(span)
         });
     }
 

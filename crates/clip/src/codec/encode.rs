@@ -28,20 +28,24 @@ fn flatten(line: &mut [u8]) {
     }
 }
 
-/// Encodes a call. It is the same in both dialects.
-pub fn invoke(id: &str, command: &str, input: &RawValue) -> Vec<u8> {
+/// Encodes a call. It is the same in both dialects. `traceparent` is the span of the call, if traces are on; clips
+/// ignore members that they do not know.
+pub fn invoke(id: &str, command: &str, input: &RawValue, traceparent: Option<&str>) -> Vec<u8> {
     #[derive(Serialize)]
     struct Invoke<'a> {
         r#type: &'static str,
         id: &'a str,
         command: &'a str,
         input: &'a RawValue,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        traceparent: Option<&'a str>,
     }
     line(&Invoke {
         r#type: "invoke",
         id,
         command: command.trim(),
         input,
+        traceparent,
     })
 }
 
@@ -240,7 +244,7 @@ mod tests {
         #[test]
         fn a_call_is_encoded_as_one_line(id in any::<String>(), command in any::<String>(), text in any::<String>()) {
             let pretty = serde_json::to_string_pretty(&json!({"text": text, "list": [1, 2]})).unwrap();
-            let line = invoke(&id, &command, &raw(&pretty));
+            let line = invoke(&id, &command, &raw(&pretty), None);
             prop_assert_eq!(memchr_count(&line), 1);
             let read: Value = serde_json::from_slice(&line).unwrap();
             prop_assert_eq!(read, json!({"type": "invoke", "id": id, "command": command.trim(), "input": {"text": text, "list": [1, 2]}}));

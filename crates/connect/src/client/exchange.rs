@@ -263,6 +263,10 @@ impl Inner {
         let mut request = Request::new(body);
         *request.method_mut() = verb;
         *request.uri_mut() = self.address.uri(&path, http)?;
+        let traceparent = pinion_telemetry::traceparent();
+        if let Some(Ok(traceparent)) = traceparent.map(HeaderValue::try_from) {
+            headers.insert("traceparent", traceparent);
+        }
         for (name, value) in &options.headers {
             headers.append(name, value.clone());
         }

@@ -10,6 +10,7 @@ use pinion_status::Failure;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+use tracing::{Instrument, error_span};
 
 use super::clips::{ClipSummary, Outputs};
 use super::tools::{self, HubTool};
@@ -32,6 +33,9 @@ struct Params<'a> {
 struct Meta {
     #[serde(default, rename = "progressToken")]
     token: Option<Id>,
+    /// The span of the client.
+    #[serde(default)]
+    traceparent: Option<String>,
 }
 
 /// The result of a tool.
@@ -98,31 +102,37 @@ impl Progress<'_> {
 impl Gateway {
     pub(super) async fn call(&self, request: &Request, context: RequestContext<'_>) -> Answer {
         let params: Params<'_> = read(request)?;
-        let token = params.meta.and_then(|meta| meta.token);
+        let (token, traceparent) = match params.meta {
+            Some(meta) => (meta.token, meta.traceparent),
+            None => (None, None),
+        };
+        let span = error_span!("mcp_call", tool = &*params.name, traceparent);
         let progress = token.zip(context.sink).map(|(token, sink)| Progress {
             token,
             sink,
             count: 0,
         });
         let arguments = params.arguments.filter(|given| given.get() != "null");
-        let given = match &self.scope {
-            GatewayScope::Hub => {
-                let Some(tool) = HubTool::named(&params.name, &self.prefix) else {
-                    return Err(no_tool(&params.name));
-                };
-                self.call_hub(tool, arguments, progress).await
-            }
-            GatewayScope::Clip(clip) => match self.tool(&params.name).await {
-                Ok(Some(tool)) => {
-                    let outputs = self.clips.invoke(clip, &tool.command, input(arguments));
-                    collect_output(outputs, progress)
-                        .await
-                        .map(|output| tool_result(&output))
+        let given = async {
+            match &self.scope {
+                GatewayScope::Hub => {
+                    let Some(tool) = HubTool::named(&params.name, &self.prefix) else {
+                        return Err(no_tool(&params.name));
+                    };
+                    Ok(self.call_hub(tool, arguments, progress).await)
                 }
-                Ok(None) => return Err(no_tool(&params.name)),
-                Err(failure) => Err(failure),
-            },
+                GatewayScope::Clip(clip) => match self.tool(&params.name).await {
+                    Ok(Some(tool)) => {
+                        let outputs = self.clips.invoke(clip, &tool.command, input(arguments));
+                        let output = collect_output(outputs, progress).await;
+                        Ok(output.map(|output| tool_result(&output)))
+                    }
+                    Ok(None) => Err(no_tool(&params.name)),
+                    Err(failure) => Ok(Err(failure)),
+                },
+            }
         };
+        let given = given.instrument(span).await?;
         let given = given.unwrap_or_else(|failure| ToolResult::failed(&failure));
         self.finish(context.era, &given)
     }

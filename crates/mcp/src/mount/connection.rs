@@ -412,6 +412,9 @@ impl Connection {
         if let Some(token) = progress {
             meta["progressToken"] = token.into();
         }
+        if let Some(traceparent) = pinion_telemetry::traceparent() {
+            meta["traceparent"] = traceparent.into();
+        }
         meta.as_object()
             .is_some_and(|meta| !meta.is_empty())
             .then_some(meta)
