@@ -28,6 +28,8 @@ pub enum Grant {
         /// The owner; `None` for clips installed without a scope.
         owner: Option<Scope>,
     },
+    /// May read the hub's metrics.
+    Metrics,
 }
 
 impl Grant {
@@ -45,10 +47,10 @@ impl Grant {
             (TokenKind::Hub, None, _) => {
                 wrong("a hub token needs the scope of its user, such as @me")
             }
-            (TokenKind::Hub | TokenKind::Super, _, Some(_)) => {
+            (TokenKind::Hub | TokenKind::Super | TokenKind::Metrics, _, Some(_)) => {
                 wrong("only a clip token has an alias")
             }
-            (TokenKind::Clip | TokenKind::Super, ..) if manage => {
+            (TokenKind::Clip | TokenKind::Super | TokenKind::Metrics, ..) if manage => {
                 wrong("only a hub token has manage")
             }
             (TokenKind::Clip, owner, Some(alias)) if is_alias(alias) => {
@@ -62,6 +64,10 @@ impl Grant {
                 wrong("a super token has no scope: it may do everything")
             }
             (TokenKind::Super, None, None) => Ok(Self::Super),
+            (TokenKind::Metrics, Some(_), _) => {
+                wrong("a metrics token has no scope: it reads the metrics of the whole hub")
+            }
+            (TokenKind::Metrics, None, None) => Ok(Self::Metrics),
         }
     }
 
@@ -71,6 +77,7 @@ impl Grant {
             Self::Super => TokenKind::Super,
             Self::Hub { .. } => TokenKind::Hub,
             Self::Clip { .. } => TokenKind::Clip,
+            Self::Metrics => TokenKind::Metrics,
         }
     }
 }
@@ -197,7 +204,14 @@ mod tests {
             Ok(clip(Some(me)))
         );
         assert_eq!(read(TokenKind::Super, None, None, false), Ok(Grant::Super));
+        assert_eq!(
+            read(TokenKind::Metrics, None, None, false),
+            Ok(Grant::Metrics)
+        );
         for (kind, scope, alias, manage) in [
+            (TokenKind::Metrics, Some("@me"), None, false),
+            (TokenKind::Metrics, None, Some("todo"), false),
+            (TokenKind::Metrics, None, None, true),
             (TokenKind::Hub, None, None, false),
             (TokenKind::Hub, Some("@"), None, false),
             (TokenKind::Hub, Some("@me"), Some("todo"), false),

@@ -27,6 +27,8 @@ pub enum Principal {
         /// The owner of the clip.
         owner: Option<Scope>,
     },
+    /// A monitor: it may read the hub's metrics, and nothing else.
+    Metrics,
     /// A caller without a token, on a hub where such callers may list and call ([`Mode::Manage`](crate::Mode::Manage)).
     Guest,
     /// A caller without a token and without permissions.
@@ -52,7 +54,7 @@ impl Principal {
             Self::Hub { .. } => row.hub,
             Self::Clip { .. } => row.clip,
             Self::Guest => row.guest,
-            Self::Anonymous => row.anonymous,
+            Self::Metrics | Self::Anonymous => row.anonymous,
         }
     }
 
@@ -83,7 +85,7 @@ impl Principal {
                 owner: of,
             } => open || **own == *alias || owner == of.as_ref(),
             Self::Guest => open,
-            Self::Anonymous => false,
+            Self::Metrics | Self::Anonymous => false,
         }
     }
 
@@ -134,12 +136,20 @@ impl Principal {
         }
     }
 
+    /// Checks whether this caller may read the hub's metrics, which name clips of every scope.
+    pub fn may_read_metrics(&self) -> Result<(), Failure> {
+        match self {
+            Self::Super | Self::Metrics => Ok(()),
+            _ => Err(self.refused("reading metrics; it takes a metrics token or a super token")),
+        }
+    }
+
     /// Returns the scope that owns the clips this caller installs or offers.
     pub fn scope(&self) -> Option<&Scope> {
         match self {
             Self::Hub { scope, .. } => Some(scope),
             Self::Clip { owner, .. } => owner.as_ref(),
-            Self::Super | Self::Guest | Self::Anonymous => None,
+            Self::Super | Self::Metrics | Self::Guest | Self::Anonymous => None,
         }
     }
 
@@ -199,6 +209,7 @@ impl fmt::Display for Principal {
             Self::Super => formatter.write_str("super"),
             Self::Hub { scope, .. } => write!(formatter, "{scope}"),
             Self::Clip { alias, .. } => write!(formatter, "clip:{alias}"),
+            Self::Metrics => formatter.write_str("metrics"),
             Self::Guest | Self::Anonymous => formatter.write_str("anonymous"),
         }
     }

@@ -89,6 +89,7 @@ impl Record {
                 alias: alias.as_str().into(),
                 owner: owner.clone(),
             },
+            Grant::Metrics => Principal::Metrics,
         }
     }
 }
@@ -184,6 +185,7 @@ impl TryFrom<StoredRecord> for Record {
                     .ok_or_else(|| format!("clip token {id} has no alias"))?,
                 owner: stored.scope,
             },
+            TokenKind::Metrics => Grant::Metrics,
         };
         Ok(Self {
             id: stored.id,
@@ -203,7 +205,7 @@ impl From<Record> for StoredRecord {
     fn from(record: Record) -> Self {
         let kind = record.kind();
         let (scope, alias, manage) = match record.grant {
-            Grant::Super => (None, None, false),
+            Grant::Super | Grant::Metrics => (None, None, false),
             Grant::Hub { scope, manage } => (Some(scope), None, manage),
             Grant::Clip { alias, owner } => (owner, Some(alias), false),
         };

@@ -24,6 +24,8 @@ pub enum TokenKind {
     Clip,
     /// May do everything.
     Super,
+    /// Reads the hub's metrics, and nothing else.
+    Metrics,
 }
 
 impl TokenKind {
@@ -33,6 +35,7 @@ impl TokenKind {
             Self::Hub => "pnx_",
             Self::Clip => "pnc_",
             Self::Super => "pns_",
+            Self::Metrics => "pnm_",
         }
     }
 
@@ -41,6 +44,7 @@ impl TokenKind {
             Self::Hub => "hub",
             Self::Clip => "clip",
             Self::Super => "super",
+            Self::Metrics => "metrics",
         }
     }
 }
@@ -49,11 +53,11 @@ impl std::str::FromStr for TokenKind {
     type Err = Failure;
 
     fn from_str(text: &str) -> Result<Self, Failure> {
-        let kinds = [Self::Hub, Self::Clip, Self::Super];
+        let kinds = [Self::Hub, Self::Clip, Self::Super, Self::Metrics];
         let named = kinds.into_iter().find(|kind| kind.as_str() == text);
         named.ok_or_else(|| {
             Failure::invalid(format!(
-                "unknown kind of token {text:?}; use hub, clip or super"
+                "unknown kind of token {text:?}; use hub, clip, super or metrics"
             ))
         })
     }
@@ -222,6 +226,7 @@ mod tests {
             (TokenKind::Hub, "pnx_"),
             (TokenKind::Clip, "pnc_"),
             (TokenKind::Super, "pns_"),
+            (TokenKind::Metrics, "pnm_"),
         ] {
             let (one, other) = (Token::random(kind).unwrap(), Token::random(kind).unwrap());
             let body = one.reveal().strip_prefix(prefix).unwrap();

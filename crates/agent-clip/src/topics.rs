@@ -201,7 +201,7 @@ impl Topics {
 pub(super) fn sees(caller: &Principal, owner: &str) -> bool {
     match caller {
         Principal::Super => true,
-        Principal::Guest | Principal::Anonymous => false,
+        Principal::Metrics | Principal::Guest | Principal::Anonymous => false,
         other => owner == other.to_string(),
     }
 }

@@ -81,7 +81,7 @@ impl TokenManager {
             }
             Self::Hub(client) => {
                 let (scope, alias, manage) = match &request.grant {
-                    Grant::Super => (None, None, false),
+                    Grant::Super | Grant::Metrics => (None, None, false),
                     Grant::Hub { scope, manage } => (Some(scope), None, *manage),
                     Grant::Clip { alias, owner } => (owner.as_ref(), Some(alias), false),
                 };

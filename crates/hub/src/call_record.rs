@@ -16,17 +16,19 @@ struct LoggedAnswers {
     answers: Answers,
     span: Span,
     begun: Instant,
+    /// The clip and the command exist.
+    is_known: bool,
     /// The code of the end; `None` as long as outputs may follow.
     code: Option<&'static str>,
 }
 
-/// Returns the span of a call.
-pub(crate) fn span(alias: &str, command: &str) -> Span {
-    error_span!("clip_call", alias, command)
+/// Returns the span of a call. `traceparent` is the caller's span in another program.
+pub(crate) fn span(alias: &str, command: &str, traceparent: Option<&str>) -> Span {
+    error_span!("clip_call", alias, command, traceparent)
 }
 
 /// Returns answers whose end is logged in `span`; without a log, the same answers.
-pub(crate) fn logged(span: Span, answers: Answers) -> Answers {
+pub(crate) fn logged(span: Span, answers: Answers, is_known: bool) -> Answers {
     if span.is_disabled() {
         return answers;
     }
@@ -34,6 +36,7 @@ pub(crate) fn logged(span: Span, answers: Answers) -> Answers {
         answers,
         span,
         begun: Instant::now(),
+        is_known,
         code: None,
     })
 }
@@ -63,6 +66,6 @@ impl Drop for LoggedAnswers {
         let _inside = self.span.enter();
         let code = self.code.unwrap_or("dropped");
         let duration_ms = self.begun.elapsed().as_millis() as u64;
-        info!(code, duration_ms, "clip call ended");
+        info!(code, known = self.is_known, duration_ms, "clip call ended");
     }
 }

@@ -67,6 +67,8 @@ pub struct HubCall {
     pub deadline: Option<Instant>,
     pub deadline_origin: DeadlineOrigin,
     pub caller: Principal,
+    /// The caller's span, in the form of the header of the same name. Without it, the current span is the caller's.
+    pub traceparent: Option<String>,
 }
 
 /// The party that set the deadline of a call.
@@ -89,6 +91,7 @@ impl HubCall {
             deadline: None,
             deadline_origin: DeadlineOrigin::Caller,
             caller,
+            traceparent: None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The [`Hub`]: its parts, the visibility of clips, and the routing of calls.
 
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -102,6 +103,7 @@ pub struct Hub {
     sessions: Sessions,
     /// The other hubs of the cluster that this hub belongs to.
     neighbours: OnceLock<Arc<dyn Neighbours>>,
+    is_stopping: AtomicBool,
 }
 
 impl Hub {
@@ -121,7 +123,18 @@ impl Hub {
             log,
             runtime: OnceLock::new(),
             neighbours: OnceLock::new(),
+            is_stopping: AtomicBool::new(false),
         })
+    }
+
+    /// Reports whether the hub has begun to stop.
+    pub fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Relaxed)
+    }
+
+    /// Marks the hub as stopping.
+    pub(crate) fn begin_stop(&self) {
+        self.is_stopping.store(true, Ordering::Relaxed);
     }
 
     pub fn settings(&self) -> &Settings {
@@ -246,23 +259,30 @@ impl Hub {
 
     /// Calls a clip. Returns at once; every failure is an item of the answer.
     pub fn invoke(&self, target: &str, call: HubCall) -> Answers {
-        let span = call_record::span(target, &call.command);
-        let answers = span.in_scope(|| self.invoke_unlogged(target, call));
-        call_record::logged(span, answers)
+        let span = call_record::span(target, &call.command, call.traceparent.as_deref());
+        let (answers, is_known) = span.in_scope(|| match self.route_of(target, &call) {
+            Ok(route) => (self.invoke_route(&route, call), true),
+            Err(failure) => (failed(CallError::Unanswered(failure)), false),
+        });
+        call_record::logged(span, answers, is_known)
     }
 
-    fn invoke_unlogged(&self, target: &str, call: HubCall) -> Answers {
-        match self.find(&call.caller, Method::Invoke, target) {
-            Ok(route) => self.call_route(&route, call),
+    /// Returns the route of a call that its endpoint accepts.
+    fn route_of(&self, target: &str, call: &HubCall) -> Result<Arc<Route>, Failure> {
+        let route = self.find(&call.caller, Method::Invoke, target)?;
+        route.endpoint.check(call)?;
+        Ok(route)
+    }
+
+    /// Calls the clip of a route on which the caller may call.
+    pub(crate) fn call_route(&self, route: &Route, call: HubCall) -> Answers {
+        match route.endpoint.check(&call) {
+            Ok(()) => self.invoke_route(route, call),
             Err(failure) => failed(CallError::Unanswered(failure)),
         }
     }
 
-    /// Calls the clip of a route on which the caller may call.
-    pub(crate) fn call_route(&self, route: &Route, mut call: HubCall) -> Answers {
-        if let Err(failure) = route.endpoint.check(&call) {
-            return failed(CallError::Unanswered(failure));
-        }
+    fn invoke_route(&self, route: &Route, mut call: HubCall) -> Answers {
         let Some(idle_timeout) = self.settings.idle_timeout else {
             return route.endpoint.clone().invoke(call);
         };

@@ -1,4 +1,4 @@
-//! The hub's answers over plain HTTP: the health check, the web pages of clips, and the portal.
+//! The hub's answers over plain HTTP: the pages for monitoring, the web pages of clips, and the portal.
 
 use std::time::Duration;
 
@@ -9,9 +9,8 @@ use pinion_clip::web::{ByteRange, WebAnswer, WebRequest, content_range, decode_p
 use pinion_connect::{Body, IncomingBody, Peer, authority};
 use pinion_status::{Code, Failure};
 
-use crate::neighbours::Standing;
 use crate::table::{Owner, Route};
-use crate::{Hub, portal};
+use crate::{Hub, monitoring, portal};
 
 const CLIPS: &str = "/clips/";
 /// A path segment behind an alias that is ignored: the pages are the same with it and without.
@@ -31,11 +30,8 @@ pub(crate) async fn answer(
     if !is_read && !portal::is_access(path) {
         return refusal(method_not_allowed(request.method()));
     }
-    if path == "/healthz" {
-        return text(StatusCode::OK, "text/plain; charset=utf-8", "ok\n");
-    }
-    if path == "/readyz" {
-        return readiness(hub);
+    if let Some(page) = monitoring::page_of(path) {
+        return monitoring::answer(hub, page, request, peer).await;
     }
     if path == "/cluster" && hub.neighbours().is_some() {
         let (parts, _) = request.into_parts();
@@ -63,16 +59,6 @@ pub(crate) async fn answer(
         let message = format!("there is no {} {}", parts.method, parts.uri.path());
         refusal(Failure::new(Code::NotFound, message).into())
     })
-}
-
-/// Reports whether a load balancer may send requests to this hub.
-fn readiness(hub: &Hub) -> Response<Body> {
-    let (status, words) = match hub.standing() {
-        None => (StatusCode::OK, "ok\n"),
-        Some(Standing::Ok) => (StatusCode::OK, "ok\ncluster: ok\n"),
-        Some(Standing::Isolated) => (StatusCode::SERVICE_UNAVAILABLE, "cluster: isolated\n"),
-    };
-    text(status, "text/plain; charset=utf-8", words)
 }
 
 /// Serves the report of the cluster, to callers with all rights.
@@ -189,7 +175,7 @@ pub(crate) fn refusal(refusal: Refusal) -> Response<Body> {
     response
 }
 
-fn text(status: StatusCode, kind: &'static str, text: &str) -> Response<Body> {
+pub(crate) fn text(status: StatusCode, kind: &'static str, text: &str) -> Response<Body> {
     let mut response = Response::new(Body::from(text.to_owned()));
     *response.status_mut() = status;
     let headers = response.headers_mut();

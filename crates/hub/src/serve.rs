@@ -11,6 +11,7 @@ use pinion_connect::{Origins, Server, ServerOptions, Tls};
 use pinion_status::{Code, Failure};
 use tokio::net::TcpListener;
 
+use crate::service_manager::{self, ServiceState};
 use crate::{Hub, PREFIXES};
 
 /// Time that calls in flight have to finish when the hub stops.
@@ -122,6 +123,8 @@ impl HubListener {
         let server = Server::new(hub.clone(), self.server_options());
         let stop = async {
             stop.await;
+            hub.begin_stop();
+            service_manager::report(ServiceState::Stopping);
             // Endless streams would otherwise use up the grace period of calls.
             hub.disconnect_all();
         };

@@ -44,7 +44,7 @@ impl Schedule {
             Principal::Clip { owner, .. } => {
                 self.owner.as_deref() == owner.as_ref().map(Scope::as_str)
             }
-            Principal::Guest | Principal::Anonymous => false,
+            Principal::Metrics | Principal::Guest | Principal::Anonymous => false,
         }
     }
 
@@ -73,6 +73,6 @@ pub(crate) fn owner_of(caller: &Principal) -> Option<Option<String>> {
         Principal::Super => Some(None),
         Principal::Hub { scope, .. } => Some(Some(name(scope))),
         Principal::Clip { owner, .. } => owner.as_ref().map(|scope| Some(name(scope))),
-        Principal::Guest | Principal::Anonymous => None,
+        Principal::Metrics | Principal::Guest | Principal::Anonymous => None,
     }
 }

@@ -315,9 +315,10 @@ pub static TOKEN_CREATE: Command = Command {
                 Flag::valued(
                     "--kind",
                     "KIND",
-                    "hub: for a user (the default); clip: for a program that is a clip; super: for everything",
+                    "hub: for a user (the default); clip: for a program that is a clip; super: for everything; metrics: to read \
+                     /metrics only",
                 )
-                .of(Kind::OneOf(&["hub", "clip", "super"])),
+                .of(Kind::OneOf(&["hub", "clip", "super", "metrics"])),
                 Flag::valued("--scope", "@NAME", "the user"),
                 Flag::valued("--alias", "ALIAS", "the clip").of(Kind::Clip),
                 Flag::bare("--manage", "let the user also install, remove and bind"),
@@ -332,6 +333,7 @@ pub static TOKEN_CREATE: Command = Command {
     examples: &[
         "pinion hub token create --scope @ann --manage --expires 30d",
         "pinion hub token create --kind clip --alias todo",
+        "pinion hub token create --kind metrics --expires never --label prometheus",
         "PINIX_TOKEN=$(pinion hub token create --scope @ci | jq -r .token)",
     ],
     ..Command::new("create", "Create a token")

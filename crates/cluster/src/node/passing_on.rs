@@ -42,7 +42,7 @@ pub(super) fn caller_of(principal: &Principal) -> Caller {
             "clip"
         }
         Principal::Guest => "guest",
-        Principal::Anonymous => "anonymous",
+        Principal::Metrics | Principal::Anonymous => "anonymous",
     }
     .into();
     caller

@@ -170,6 +170,7 @@ fn show_session(caller: &Caller) -> Result<Response<Body>, Failure> {
         Principal::Super => (TokenKind::Super.as_str(), "", true),
         Principal::Hub { manage, .. } => (TokenKind::Hub.as_str(), "", *manage),
         Principal::Clip { alias, .. } => (TokenKind::Clip.as_str(), &**alias, false),
+        Principal::Metrics => (TokenKind::Metrics.as_str(), "", false),
         Principal::Guest => ("guest", "", false),
         Principal::Anonymous => return Err(not_signed_in()),
     };
@@ -194,6 +195,7 @@ fn show_whoami(caller: &Caller) -> Result<Response<Body>, Failure> {
     let (kind, otherwise) = match &caller.principal {
         Principal::Clip { alias, .. } => (TokenKind::Clip, &**alias),
         Principal::Hub { .. } => (TokenKind::Hub, ""),
+        Principal::Metrics => (TokenKind::Metrics, "metrics"),
         _ => (TokenKind::Super, "super"),
     };
     let username = match scope.strip_prefix('@') {
@@ -226,6 +228,7 @@ impl<'a> TokenInfo<'a> {
     fn of(record: &'a Record) -> Self {
         let (scope, alias, manage) = match &record.grant {
             Grant::Super => (None, "", true),
+            Grant::Metrics => (None, "", false),
             Grant::Hub { scope, manage } => (Some(scope), "", *manage),
             Grant::Clip { alias, owner } => (owner.as_ref(), alias.as_str(), false),
         };
@@ -283,6 +286,7 @@ impl TokenRequest {
         };
         let grant = match self.kind.as_str() {
             "super" => Grant::Super,
+            "metrics" => Grant::Metrics,
             "hub" => Grant::Hub {
                 scope: scope()?
                     .ok_or_else(|| Failure::invalid("a hub token requires a scope, such as @me"))?,
@@ -298,7 +302,7 @@ impl TokenRequest {
             }
             other => {
                 return Err(Failure::invalid(format!(
-                    "unknown kind of token {other:?}; use hub, clip or super"
+                    "unknown kind of token {other:?}; use hub, clip, super or metrics"
                 )));
             }
         };

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
+use http::HeaderName;
 use pinion_access::Caller;
 use pinion_clip::CallError;
 use pinion_connect::{self as connect, CallContext, Codec, Requests};
@@ -12,13 +13,15 @@ use pinion_proto::hub::invoke_stream_message::Payload;
 use pinion_proto::hub::{InvokeRequest, InvokeResponse, InvokeStreamMessage};
 use pinion_status::{Code, Failure};
 
-use super::required;
+use super::{required, text_of};
 use crate::Hub;
 use crate::convert::hub_error;
 use crate::endpoint::{Answers, HubCall, Input, InputPart};
 
 /// The header with which a client requests a single answer where the protocol cannot express it.
 const INVOKE_MODE: &str = "pinix-invoke-mode";
+/// The header with the span of the caller.
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 /// The most bytes that are read of a call that its caller may not make.
 const MAX_REJECTED_REQUEST: usize = 64 * 1024;
 const EMPTY_OBJECT: Bytes = Bytes::from_static(b"{}");
@@ -136,6 +139,7 @@ fn prepare(
     }
     call.secret = Some(request.clip_token.to_string()).filter(|secret| !secret.is_empty());
     call.deadline = context.deadline.map(Into::into);
+    call.traceparent = text_of(&context.headers, TRACEPARENT).map(str::to_owned);
     Ok((target.to_owned(), call))
 }
 

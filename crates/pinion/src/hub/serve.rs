@@ -12,7 +12,7 @@ use pinion_access::LocalToken;
 use pinion_clip::logs::{ClipLog, Followed, Level};
 use pinion_cluster::access::ClusterAccess;
 use pinion_cluster::{Node, NodeOptions};
-use pinion_hub::{Hub, HubLock, Joined, OpenedHub, Signals};
+use pinion_hub::{Hub, HubLock, Joined, OpenedHub, ServiceState, Signals};
 use pinion_mcp::Mounts;
 
 pub(super) use self::options::level;
@@ -41,6 +41,7 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
 
 async fn serve(mut options: Options, lock: &mut HubLock) -> Result<ExitCode, Failure> {
     let mut signals = Signals::listen()?;
+    pinion_telemetry::start_metrics();
     let listener = options.listening.bind().await?;
     let (port, url) = (listener.port(), listener.url());
     let (root, programs) = (&options.root, options.programs);
@@ -83,6 +84,7 @@ async fn serve(mut options: Options, lock: &mut HubLock) -> Result<ExitCode, Fai
     }
     lock.record_hub(port, &url)?;
     out(&format!("Listening on {url}\n"))?;
+    pinion_hub::report(ServiceState::Ready);
     let joined = options.join.take().map(|join| enter(&hub, join, port));
     let joined = joined.transpose()?;
     let trimming = tokio::spawn(pinion_process::memory::trim_when_large());
