@@ -179,26 +179,34 @@ const PROVIDERS: [(&str, &str); 9] = [
     ("perplexity-agent", "perplexity"),
 ];
 
-/// Events of the diagnostic log within a span that become events of it, with their fields.
-static EVENTS: [(&str, &str, &[(&str, &str)]); 2] = [
-    (
-        "the request failed",
-        "gen_ai.client.operation.exception",
-        &[
+/// An event of the diagnostic log within a span that becomes an event of the span.
+struct EventRow {
+    /// The message in the diagnostic log.
+    source: &'static str,
+    name: &'static str,
+    /// Fields and the attributes they become.
+    fields: &'static [(&'static str, &'static str)],
+}
+
+static EVENTS: [EventRow; 2] = [
+    EventRow {
+        source: "the request failed",
+        name: "gen_ai.client.operation.exception",
+        fields: &[
             ("host", "server.address"),
             ("status", "http.response.status_code"),
             ("attempt", "pinion.request.attempt"),
             ("cause", ERROR_TYPE),
         ],
-    ),
-    (
-        "waiting before a retry",
-        "pinion.retry",
-        &[
+    },
+    EventRow {
+        source: "waiting before a retry",
+        name: "pinion.retry",
+        fields: &[
             ("attempt", "pinion.retry.attempt"),
             ("delay_ms", "pinion.retry.delay_ms"),
         ],
-    ),
+    },
 ];
 
 /// The fields of a span or an event as the diagnostic log has them.
@@ -219,8 +227,8 @@ pub(crate) fn row(source: &str) -> Option<&'static SpanRow> {
 
 /// Returns the name and the attributes of an event within a span, if it is sent.
 pub(crate) fn event(message: &str, fields: &Fields) -> Option<(&'static str, Vec<Attribute>)> {
-    let (_, name, known) = EVENTS.iter().find(|(known, ..)| *known == message)?;
-    Some((name, renamed(known, fields)))
+    let row = EVENTS.iter().find(|row| row.source == message)?;
+    Some((row.name, renamed(row.fields, fields)))
 }
 
 impl SpanRow {
