@@ -91,7 +91,10 @@ fn prepare(rounds: Rounds) -> Fallible<(Bench, String)> {
         let output = command.arg("--version").output().ok();
         output
             .map(|output| [output.stdout, output.stderr].concat())
-            .map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned())
+            .map(|bytes| {
+                let text = String::from_utf8_lossy(&bytes);
+                text.trim().lines().next().unwrap_or_default().to_owned()
+            })
             .filter(|text| !text.is_empty())
             .unwrap_or_else(|| "unknown".to_owned())
     };

@@ -11,6 +11,11 @@ use std::process::Command;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 
+/// A variable that requests a binary for older systems than this one: relocations stay in their long form.
+const PORTABLE: &str = "PINION_PORTABLE";
+/// A variable with the commit that is built, for builds outside of a repository.
+const COMMIT: &str = "PINION_COMMIT";
+
 fn main() -> io::Result<()> {
     let out = std::env::var_os("OUT_DIR").map(PathBuf::from);
     let out = out.ok_or_else(|| io::Error::other("cargo sets OUT_DIR"))?;
@@ -29,18 +34,58 @@ fn main() -> io::Result<()> {
         encoder.write_all(&fs::read(source)?)?;
         encoder.finish()?;
     }
-    if std::env::var("PROFILE").is_ok_and(|profile| profile == "release")
-        && reads_short_relocations()
-    {
+    println!("cargo::rerun-if-env-changed={PORTABLE}");
+    let is_release = variable("PROFILE") == "release";
+    let is_portable = !matches!(variable(PORTABLE).as_str(), "" | "0");
+    let packs_relocations = is_release && !is_portable && reads_short_relocations();
+    if packs_relocations {
         println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     }
+    let mut features = Vec::new();
+    if is_portable {
+        features.push("portable");
+    }
+    if packs_relocations {
+        features.push("packed-relocations");
+    }
+    describe_build(is_release, &features);
     Ok(())
+}
+
+/// Gives the program what `--version` prints. The commit of a build during development is not recorded: every commit
+/// would compile the program again.
+fn describe_build(is_release: bool, features: &[&str]) {
+    println!("cargo::rerun-if-env-changed={COMMIT}");
+    let commit = match variable(COMMIT) {
+        given if !given.is_empty() => given,
+        _ if is_release => {
+            if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]) {
+                println!("cargo::rerun-if-changed={log}");
+            }
+            git(&["rev-parse", "--short=12", "HEAD"]).unwrap_or_default()
+        }
+        _ => String::new(),
+    };
+    println!("cargo::rustc-env={COMMIT}={commit}");
+    println!("cargo::rustc-env=PINION_TARGET={}", variable("TARGET"));
+    println!("cargo::rustc-env=PINION_PROFILE={}", variable("PROFILE"));
+    println!("cargo::rustc-env=PINION_FEATURES={}", features.join(" "));
+}
+
+/// Returns what git prints. A package of sources has no repository.
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).output().ok()?;
+    let text = output.status.success().then_some(output.stdout)?;
+    Some(String::from_utf8(text).ok()?.trim().to_owned())
+}
+
+fn variable(name: &str) -> String {
+    std::env::var(name).unwrap_or_default()
 }
 
 /// Whether this system, and so every newer one, starts programs whose relocations are packed. They are two megabytes
 /// otherwise, all of them read at every start. glibc can since 2.36.
 fn reads_short_relocations() -> bool {
-    let variable = |name: &str| std::env::var(name).unwrap_or_default();
     let is_glibc = variable("CARGO_CFG_TARGET_OS") == "linux"
         && variable("CARGO_CFG_TARGET_ENV") == "gnu"
         && variable("HOST") == variable("TARGET");

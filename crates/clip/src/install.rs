@@ -30,7 +30,7 @@ use crate::limits::Limits;
 use crate::logs::ClipLog;
 use crate::manifest::{Identity, Manifest};
 use crate::package::Package;
-use crate::process::Programs;
+use crate::process::{Programs, check_program};
 use crate::registry::refuse_local_dependencies;
 use crate::secret::CallSecret;
 use crate::source::Source;
@@ -386,4 +386,20 @@ fn repair(clips: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Returns the number of clips installed in the hub's directory `root`, and the reasons why some of them could not be
+/// started. Changes nothing.
+pub fn unstartable(root: &Path, programs: &Programs) -> Result<(usize, Vec<ClipError>), ClipError> {
+    let records = records::read(root)?;
+    let mut problems = Vec::new();
+    for (alias, record) in &records {
+        let checked = Package::read(Path::new(&record.path)).and_then(|package| {
+            let mut config = ClipConfig::new(alias.clone(), package, root.join("data").join(alias));
+            config.programs = programs.clone();
+            check_program(&config)
+        });
+        problems.extend(checked.err());
+    }
+    Ok((records.len(), problems))
 }

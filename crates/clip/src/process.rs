@@ -9,6 +9,6 @@ mod requests;
 mod stderr;
 mod supervise;
 
-pub use launch::{Programs, is_secret};
+pub use launch::{Programs, check_program, is_secret};
 pub(crate) use launch::{bun, git, npm};
 pub(crate) use supervise::supervise;

@@ -24,3 +24,4 @@ pub use gateway::{Gateway, GatewayScope};
 pub use http::{Admission, HttpServer};
 pub use mount::{Answers, Mount, MountConfig, MountLimits, Mounts, Target, read_mounts};
 pub use stdio::stdio;
+pub use version::REVISIONS;

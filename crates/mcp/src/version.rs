@@ -109,6 +109,12 @@ pub(crate) fn all() -> Vec<&'static str> {
         .collect()
 }
 
+/// The revisions that pinion speaks as client and server, newest first.
+pub const REVISIONS: [&str; 5] = {
+    let [first, second, third, fourth] = HANDSHAKE_REVISIONS;
+    [MODERN_REVISION, first, second, third, fourth]
+};
+
 /// Returns the revision that `initialize` negotiates.
 pub(crate) fn agreed(wanted: &str) -> &'static str {
     let known = HANDSHAKE_REVISIONS.iter().find(|known| **known == wanted);

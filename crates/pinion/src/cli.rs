@@ -8,7 +8,7 @@ use pinion_cli::{Lexer, Place, PromptLine, tables};
 
 pub(crate) use self::approvals::ApprovalFlags;
 pub(crate) use self::flags::{Flags, Mode};
-use crate::commands::{self, Command};
+use crate::commands::{self, Command, VersionForm};
 use crate::failure::Failure;
 use crate::log::LogFlags;
 use crate::pinocchio::Verb;
@@ -19,7 +19,7 @@ use crate::verb::Entry;
 #[derive(Debug)]
 pub(crate) enum Action {
     Help(Place),
-    Version,
+    Version(VersionForm),
     Command(Command),
     /// A command, and the arguments after its first word.
     Entry(Entry, Vec<String>),
@@ -57,7 +57,7 @@ fn read(program: Program, lexer: Lexer) -> Result<(Action, LogFlags), Failure> {
         let value = value.map(str::to_owned);
         match (name, value) {
             ("--help", _) => Some(Action::Help(Place::root(program.table()))),
-            ("--version", _) => Some(Action::Version),
+            ("--version", _) => Some(Action::Version(VersionForm::Text)),
             ("--list-models", search) => Some(Action::Command(Command::ListModels { search })),
             ("--export", Some(input)) => {
                 let output = line.messages.first().cloned();
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn the_last_action_replaces_the_run() {
         let action = parsed(Program::Pinion, &["-h", "x", "--version"]);
-        assert!(matches!(action, Ok(Action::Version)), "{action:?}");
+        assert!(matches!(action, Ok(Action::Version(_))), "{action:?}");
         for (arguments, file) in [
             (&["--export", "a.jsonl", "b.html"][..], Some("b.html")),
             (&["--export=a.jsonl"], None),

@@ -17,6 +17,7 @@ mod sessions;
 mod timeline;
 mod trust;
 mod turns;
+mod version;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -26,6 +27,7 @@ use pinion_config::{FileImage, PreparedImage, TrustFlag};
 use pinion_text::nearest;
 
 pub(crate) use self::complete::complete;
+pub(crate) use self::version::{VersionForm, print as version, print_number as version_number};
 use crate::cli::Action;
 use crate::failure::Failure;
 use crate::pinocchio::Verb as Prompting;
@@ -89,12 +91,21 @@ fn is_help(word: &String) -> bool {
     word == "--help" || word == "-h"
 }
 
+/// Reports whether the arguments are `--version` and `--json`.
+fn is_version_as_json(arguments: &[String]) -> bool {
+    let is_version = |word: &String| word == "--version" || word == "-v";
+    matches!(arguments, [first, second] if is_version(first) && second == "--json" || first == "--json" && is_version(second))
+}
+
 /// Returns the command that `arguments` name, if they name one.
 pub(crate) fn parse(program: Program, arguments: &[String]) -> Option<Action> {
     let Some((word, rest)) = arguments.split_first() else {
         return (program == Program::Pinocchio)
             .then_some(Action::Help(place(program, &["run-command"])));
     };
+    if program == Program::Pinion && is_version_as_json(arguments) {
+        return Some(Action::Version(VersionForm::Json));
+    }
     if let Some(entry) = entry(program, word) {
         return Some(Action::Entry(entry, rest.to_vec()));
     }
@@ -116,7 +127,7 @@ pub(crate) fn parse(program: Program, arguments: &[String]) -> Option<Action> {
         (Program::Pinocchio, "--help" | "-h") => {
             Some(Action::Help(place(program, &["run-command"])))
         }
-        (Program::Pinocchio, "--version") => Some(Action::Version),
+        (Program::Pinocchio, "--version") => Some(Action::Version(VersionForm::Text)),
         (Program::Pinocchio, _) => prompting(Prompting::Named, arguments),
     }
 }
@@ -171,10 +182,6 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, Failure> {
 /// Prints the help of a command.
 pub(crate) fn help(place: &Place) -> Result<ExitCode, Failure> {
     out(&pinion_cli::help::text(place))
-}
-
-pub(crate) fn version() -> Result<ExitCode, Failure> {
-    out(concat!(env!("CARGO_PKG_VERSION"), "\n"))
 }
 
 /// Prints data to standard output. A reader that has gone away is not an error.

@@ -86,7 +86,7 @@ fn run(program: Program, arguments: Vec<String>) -> Result<ExitCode, Failure> {
     }
     match action {
         Action::Help(place) => commands::help(&place),
-        Action::Version => commands::version(),
+        Action::Version(form) => commands::version(program, form),
         Action::Command(command) => {
             commands::run(command).map_err(|failure| failure.for_program(program))
         }

@@ -52,7 +52,7 @@ pub(crate) fn run(link: Link, arguments: &[String]) -> Result<ExitCode, Failure>
 fn run_command(command: PinixCommand) -> Result<ExitCode, Failure> {
     match command {
         PinixCommand::Help(place) => help(&place),
-        PinixCommand::Version => crate::commands::version(),
+        PinixCommand::Version => crate::commands::version_number(),
         PinixCommand::Own(command, arguments) => {
             let mut verbs = VERBS.iter();
             let verb = verbs.find(|verb| std::ptr::eq(verb.command, command));

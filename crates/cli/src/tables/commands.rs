@@ -217,11 +217,24 @@ pub static SCHEMA: Command = Command {
 };
 
 pub static DOCTOR: Command = Command {
-    notes: "Exit codes: 0, or 1 if a problem was found.",
-    examples: &["pinion doctor"],
+    flags: &[&Section {
+        title: "Flags",
+        flags: &[
+            Flag::bare(
+                "--online",
+                "also send one short request to each provider with a key",
+            ),
+            JSON,
+        ],
+    }],
+    notes: "Exit codes: 0, or 1 if a problem was found. Nothing is changed; without --online nothing is sent.",
+    examples: &[
+        "pinion doctor",
+        "pinion doctor --online --json | jq .problems",
+    ],
     ..Command::new(
         "doctor",
-        "Check directories, trust, settings, extensions, models and approvals",
+        "Check directories, settings, models, keys, clips, the shell and the system",
     )
 };
 

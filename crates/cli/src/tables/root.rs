@@ -373,7 +373,8 @@ pub static PINION: Command = Command {
         &commands::HELP,
     ],
     notes: "The message - reads the prompt from standard input, without a time limit. --NAME [VALUE] is a flag that an\n\
-            extension registers. Called through a link named `pi`, the program has pi's command line.\n\
+            extension registers. Called through a link named `pi`, the program has pi's command line. --version --json\n\
+            prints commit, target, features and protocols as JSON.\n\
             Exit codes: 0 done, 1 failed, 2 wrong command line, 129/130/143 ended by SIGHUP/SIGINT/SIGTERM.",
     examples: &[
         "pinion -p --model offline/demo \"list the files\"",

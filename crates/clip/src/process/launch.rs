@@ -83,6 +83,11 @@ async fn spawn(
     })
 }
 
+/// Returns the reason why a clip could not be started, as far as it is known without starting it.
+pub fn check_program(config: &ClipConfig) -> Result<(), ClipError> {
+    command_line(config).map(drop)
+}
+
 /// Returns the program and its arguments.
 fn command_line(config: &ClipConfig) -> Result<Vec<OsString>, ClipError> {
     if config.package.is_edge {

@@ -80,7 +80,7 @@ fn run_named(program: Program, words: &[String]) -> Result<ExitCode, Failure> {
             execute(host, found.command, &found.line, &call, &related)
         }
         None if options.iter().any(|option| option == "--version") && words.is_empty() => {
-            crate::commands::version()
+            crate::commands::version_number()
         }
         None if words.is_empty() => {
             crate::commands::help(&crate::commands::place(program, &["run-command"]))
@@ -127,7 +127,7 @@ fn execute(
         return out(&(page + &related_pages(related)));
     }
     if values.flag("version") {
-        return crate::commands::version();
+        return crate::commands::version_number();
     }
     if values.flag("print-yaml") {
         return out(&command.origin.text);

@@ -10,6 +10,9 @@ use crate::receiver::{Span, Spans};
 use crate::stage::{HANG, Home};
 use crate::support::script;
 
+/// More spans than the test makes.
+const MAX_SPANS: usize = 1000;
+
 /// A process that is killed when dropped.
 struct Killed(std::process::Child);
 
@@ -32,7 +35,7 @@ fn a_prompt_with_a_tool_a_clip_and_a_fleet_is_one_trace_at_each_receiver() {
         .stdout(Stdio::piped());
     let mut receiver = Killed(receiver.spawn().unwrap());
     let printed = BufReader::new(receiver.0.stdout.take().unwrap()).lines();
-    let (sender, lines) = std::sync::mpsc::channel();
+    let (sender, lines) = std::sync::mpsc::sync_channel(MAX_SPANS);
     std::thread::spawn(move || {
         printed
             .map_while(Result::ok)
