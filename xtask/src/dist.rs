@@ -1,80 +1,89 @@
-//! `cargo xtask dist`: the binary of the profile `dist`, with its licences, size and checksum.
+//! `cargo xtask dist`: the binary of the profile `dist` and its packages.
 
 use std::fs;
 
-use crate::shell::{self, Outcome, output, present, root, target};
+use crate::packages::{self, Requirements};
+use crate::shell::{self, Outcome, command, present, root, run_command, target};
 
-/// Builds the binary and collects the files of a release in `target/release-files/`.
-pub fn run() -> Outcome {
-    build()?;
-    let version = env!("CARGO_PKG_VERSION");
-    let host = output(&["rustc", "-vV"])
-        .and_then(|text| {
-            Some(
-                text.lines()
-                    .find_map(|l| l.strip_prefix("host: "))?
-                    .to_owned(),
-            )
-        })
-        .ok_or("rustc does not say for which machine it builds")?;
-    let name = format!("pinion-{version}-{host}");
-    let dist = target().join("release-files");
-    let place = dist.join(&name);
-    fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
-    let copy = |from: std::path::PathBuf, to: &str| {
-        fs::copy(&from, place.join(to)).map_err(|error| format!("{}: {error}", from.display()))
-    };
-    let size = copy(target().join("dist/pinion"), "pinion")?;
-    for file in ["LICENSE-APACHE", "LICENSE-MIT", "README.md"] {
-        if root().join(file).exists() {
-            copy(root().join(file), file)?;
-        }
-    }
-    let dist = dist.to_string_lossy().into_owned();
-    let archive = format!("{name}.tar.gz");
-    shell::run(&[
-        "tar",
-        "-C",
-        &dist,
-        "-czf",
-        &format!("{dist}/{archive}"),
-        &name,
-    ])?;
-    let archive_size = fs::metadata(format!("{dist}/{archive}")).map_or(0, |m| m.len());
-    let sum = checksum(&format!("{dist}/{archive}"))?;
-    fs::write(format!("{dist}/SHA256SUMS"), format!("{sum}  {archive}\n"))
-        .map_err(|error| format!("SHA256SUMS: {error}"))?;
-    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
-    eprintln!(
-        "\npinion   {:6.1} MiB\narchive  {:6.1} MiB\nsha256   {sum}",
-        mib(size),
-        mib(archive_size)
-    );
-    Ok(())
+/// The oldest glibc that a portable binary starts on.
+const OLDEST_GLIBC: Requirements = Requirements {
+    major: 2,
+    minor: 17,
+};
+
+/// The linker for older systems than this one, as a package of Python.
+const ZIGBUILD: &str = "cargo-zigbuild==0.24.0";
+
+/// The systems that the binary is built for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// Systems with the glibc of this one or a newer one.
+    ThisSystem,
+    /// Systems with glibc 2.17 or newer.
+    Portable,
 }
 
-/// The profile strips symbols itself.
-fn build() -> Outcome {
-    shell::run(&[
+/// Builds the binary and collects the packages of a release in `target/release-files/`.
+pub fn run(reach: Reach) -> Outcome {
+    let binary = match reach {
+        Reach::ThisSystem => {
+            shell::run(&[
+                "cargo",
+                "build",
+                "--profile",
+                "dist",
+                "--locked",
+                "-p",
+                "pinion",
+            ])?;
+            target().join("dist/pinion")
+        }
+        Reach::Portable => build_portable()?,
+    };
+    if reach == Reach::Portable {
+        let needed = packages::requirements(&binary)?;
+        if needed > OLDEST_GLIBC {
+            let Requirements { major, minor } = needed;
+            return Err(format!(
+                "the portable binary needs glibc {major}.{minor}, which is newer than 2.17"
+            ));
+        }
+    }
+    let size = fs::metadata(&binary).map_or(0, |found| found.len());
+    eprintln!("\npinion {:.1} MiB", size as f64 / f64::from(1 << 20));
+    let directory = target().join("release-files");
+    packages::run(&binary.to_string_lossy(), &directory.to_string_lossy())
+}
+
+/// Builds with zig as linker, which is installed from PyPI if it is missing.
+fn build_portable() -> Result<std::path::PathBuf, String> {
+    let triple = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let tools = target().join("client-tools").join(ZIGBUILD);
+    if !present("cargo-zigbuild") && !tools.join("bin/cargo-zigbuild").exists() {
+        let place = tools.to_string_lossy();
+        shell::run(&["python3", "-m", "venv", "--clear", &place])?;
+        let python = format!("{place}/bin/python");
+        shell::run(&[&python, "-m", "pip", "install", "--quiet", ZIGBUILD])?;
+    }
+    let path = std::env::var("PATH").unwrap_or_default();
+    let path = format!("{}:{path}", tools.join("bin").display());
+    let wanted = format!("{triple}.{}.{}", OLDEST_GLIBC.major, OLDEST_GLIBC.minor);
+    let line = [
         "cargo",
-        "build",
+        "zigbuild",
         "--profile",
         "dist",
         "--locked",
         "-p",
         "pinion",
-    ])
-}
-
-fn checksum(path: &str) -> Result<String, String> {
-    let line: &[&str] = if present("sha256sum") {
-        &["sha256sum"]
-    } else {
-        &["shasum", "-a", "256"]
-    };
-    let text = output(&[line, &[path]].concat()).ok_or("no program for SHA-256 sums")?;
-    text.split_whitespace()
-        .next()
-        .map(str::to_owned)
-        .ok_or_else(|| "no checksum".into())
+        "--target",
+        &wanted,
+    ];
+    let mut build = command(&line);
+    build
+        .env("PATH", path)
+        .env("PINION_PORTABLE", "1")
+        .current_dir(root());
+    run_command(&mut build, &line.join(" "))?;
+    Ok(target().join(triple).join("dist/pinion"))
 }

@@ -1,10 +1,12 @@
-//! Project tasks: `cargo xtask test | style | interop | bench | dist`. Each task is one file; this one only reads the
+//! Project tasks: `cargo xtask test | style | interop | bench | dist | packages | pictures`. Each task is one file; this one only reads the
 //! command line. There are almost no dependencies, so that the tasks themselves build in seconds.
 
 mod bench;
 mod dist;
 mod lockfile;
+mod packages;
 mod pages;
+mod pictures;
 mod runner;
 mod shell;
 mod style;
@@ -14,6 +16,9 @@ mod waits;
 
 use std::process::ExitCode;
 
+use self::dist::Reach;
+use self::pictures::Purpose;
+
 const USAGE: &str = "\
 cargo xtask test [--all] [FILTER…]   check format, lints and dependencies and run all tests; with filters only those tests
                                      --all: also run every tier and install what it needs; nothing is skipped
@@ -21,7 +26,11 @@ cargo xtask style [PATH…]            check the wording rules of STYLE.md; with
 cargo xtask interop                  run only the tests with other programs: the reference agent and its clients (needs node
                                      and npm), another implementation of protobuf (needs python3)
 cargo xtask bench [NAME…]            measure speed and memory of the profile dist, side by side with the reference agent
-cargo xtask dist                     build the profile dist with size and checksum, in target/release-files/
+cargo xtask dist [--portable]        build the profile dist and its packages, in target/release-files/
+                                     --portable: with zig, for every Linux with glibc 2.17 or newer
+cargo xtask packages BINARY DIR      make the packages of a release around a binary
+cargo xtask pictures [BINARY]        draw the pictures of the README from the running program; needs tmux
+cargo xtask pictures --check [BINARY]  compare them with the running program
 ";
 
 fn main() -> ExitCode {
@@ -35,7 +44,15 @@ fn main() -> ExitCode {
         }
         Some((&"style", rest)) => style::run(rest),
         Some((&"bench", rest)) => bench::run(rest),
-        Some((&"dist", [])) => dist::run(),
+        Some((&"dist", [])) => dist::run(Reach::ThisSystem),
+        Some((&"dist", ["--portable"])) => dist::run(Reach::Portable),
+        Some((&"packages", [binary, directory])) => packages::run(binary, directory),
+        Some((&"pictures", ["--check", rest @ ..])) if rest.len() < 2 => {
+            pictures::run(Purpose::Check, rest.first().copied())
+        }
+        Some((&"pictures", rest)) if rest.len() < 2 => {
+            pictures::run(Purpose::Write, rest.first().copied())
+        }
         Some((&("help" | "--help" | "-h"), _)) => {
             eprint!("{USAGE}");
             Ok(())

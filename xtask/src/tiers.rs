@@ -242,6 +242,36 @@ const TIERS: &[Tier] = &[
         prepare: |effort| programs(effort, &[PROMETHEUS, CURL]),
     },
     Tier {
+        name: "packages",
+        tests: &[test_of(
+            "packages",
+            "every_package_runs_the_first_command_of_the_readme",
+        )],
+        prepare: |effort| {
+            let tools = [NODE, NPM, PYTHON, VENV, CURL, BINUTILS, LINTIAN, SHELLCHECK];
+            programs(effort, &tools)
+        },
+    },
+    Tier {
+        name: "pictures",
+        tests: &[test_of(
+            "packaging",
+            "the_picture_is_what_the_program_shows",
+        )],
+        prepare: |effort| programs(effort, &[TMUX]),
+    },
+    Tier {
+        name: "tutorials",
+        tests: &[
+            test_of("tutorials", "embed"),
+            test_of("tutorials", "script"),
+            test_of("tutorials", "hub"),
+            test_of("tutorials", "review"),
+            test_of("tutorials", "chat"),
+        ],
+        prepare: |effort| programs(effort, &[BASH, JQ, PYTHON]),
+    },
+    Tier {
         name: "systemd units",
         tests: &[test_of("packaging", "units_are_accepted_by_systemd")],
         prepare: |effort| programs(effort, &[SYSTEMD]),
@@ -277,6 +307,10 @@ const TMUX: Installed = program(["tmux", "-V"], "tmux");
 const GIT: Installed = program(["git", "--version"], "git");
 const CURL: Installed = program(["curl", "--version"], "curl");
 const PROMETHEUS: Installed = program(["prometheus", "--version"], "prometheus");
+const VENV: Installed = program(["python3", "-cimport ensurepip"], "python3-venv");
+const BINUTILS: Installed = program(["objdump", "--version"], "binutils");
+const LINTIAN: Installed = program(["lintian", "--version"], "lintian");
+const SHELLCHECK: Installed = program(["shellcheck", "--version"], "shellcheck");
 const SYSTEMD: Installed = program(["systemd-analyze", "--version"], "systemd");
 const GO: Installed = program(["go", "version"], "golang-go");
 

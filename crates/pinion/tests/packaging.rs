@@ -63,6 +63,28 @@ fn the_dashboard_asks_for_metrics_that_exist_and_are_documented() {
 }
 
 #[test]
+#[ignore = "needs tmux"]
+fn the_picture_is_what_the_program_shows() {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let checked = Command::new(cargo)
+        .args([
+            "run",
+            "--quiet",
+            "--package",
+            "xtask",
+            "--",
+            "pictures",
+            "--check",
+        ])
+        .arg(env!("CARGO_BIN_EXE_pinion"))
+        .current_dir(project())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&checked.stderr);
+    assert!(checked.status.success(), "{said}");
+}
+
+#[test]
 #[ignore = "needs systemd-analyze"]
 fn units_are_accepted_by_systemd() {
     for unit in [
