@@ -41,6 +41,7 @@ pub(super) fn caller_of(principal: &Principal) -> Caller {
             caller.scope = owner.as_ref().map(text).unwrap_or_default();
             "clip"
         }
+        Principal::Metrics => "metrics",
         Principal::Guest => "guest",
         Principal::Metrics | Principal::Anonymous => "anonymous",
     }
@@ -66,6 +67,7 @@ pub(super) fn principal_of(caller: &Caller) -> Principal {
             alias: caller.alias.to_string().into(),
             owner: scope(),
         },
+        "metrics" => Principal::Metrics,
         "guest" => Principal::Guest,
         _ => Principal::Anonymous,
     }
@@ -265,6 +267,7 @@ mod tests {
                 alias: "todo".into(),
                 owner: None,
             },
+            Principal::Metrics,
             Principal::Guest,
             Principal::Anonymous,
         ] {
