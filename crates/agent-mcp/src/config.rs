@@ -23,6 +23,7 @@ use pinion_text::{fits_wildcard, nearest};
 use serde_json::{Map, Value};
 
 use self::entry::Entry;
+use crate::names::Spelling;
 
 /// The members of a file. Editors use `$schema`.
 const MEMBERS: [&str; 3] = ["mcpServers", "autoEnableCodemode", "$schema"];
@@ -47,6 +48,37 @@ pub struct ServerEntry {
     pub config: ServerConfig,
     /// The file with the entry.
     pub file: PathBuf,
+    /// The client of the session gave the server: its values are used as they are, and its name stays in those of its
+    /// tools.
+    pub of_client: bool,
+}
+
+impl ServerEntry {
+    /// Creates the entry of a server that the client of a session gave. The model sees its tools from the start.
+    pub fn of_client(name: &str, target: ServerTarget) -> Self {
+        Self {
+            name: name.to_owned(),
+            config: ServerConfig {
+                target,
+                timeout: entry::DEFAULT_TIMEOUT,
+                enabled: true,
+                exposure: McpExposure::Direct,
+                tool_exposure: Vec::new(),
+                description: None,
+            },
+            file: PathBuf::new(),
+            of_client: true,
+        }
+    }
+
+    /// Returns the spelling of the names of its tools.
+    pub(crate) fn spelling(&self) -> Spelling {
+        if self.of_client {
+            Spelling::Dashes
+        } else {
+            Spelling::Identifiers
+        }
+    }
 }
 
 /// The settings of a server.
@@ -77,6 +109,8 @@ pub enum ServerTarget {
         headers: Vec<(String, String)>,
         oauth: OauthSettings,
     },
+    /// It cannot be used, for this reason.
+    Unusable(String),
 }
 
 /// The settings of a sign-in.
@@ -131,6 +165,7 @@ impl fmt::Debug for ServerTarget {
         match self {
             Self::Command { command, .. } => f.debug_tuple("Command").field(command).finish(),
             Self::Http { url, .. } => f.debug_tuple("Http").field(url).finish(),
+            Self::Unusable(reason) => f.debug_tuple("Unusable").field(reason).finish(),
         }
     }
 }
@@ -322,6 +357,7 @@ impl McpConfig {
                 name: name.to_owned(),
                 config: *config,
                 file: file.to_owned(),
+                of_client: false,
             }),
         }
         Ok(())

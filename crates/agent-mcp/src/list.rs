@@ -57,6 +57,7 @@ pub async fn list(config: &McpConfig, dirs: &Dirs, mask: &Mask) -> Vec<ListedSer
             transport: match entry.config.target {
                 ServerTarget::Command { .. } => "stdio",
                 ServerTarget::Http { .. } => "http",
+                ServerTarget::Unusable(_) => "none",
             },
             file: entry.file.clone(),
             printed: match tools {

@@ -125,6 +125,23 @@ impl Server {
 
     async fn target(&self) -> Result<Target, String> {
         match &self.entry.config.target {
+            ServerTarget::Unusable(reason) => Err(reason.clone()),
+            ServerTarget::Command {
+                command, args, env, ..
+            } if self.entry.of_client => Ok(Target::Command {
+                words: std::iter::once(command)
+                    .chain(args)
+                    .map(Into::into)
+                    .collect(),
+                directory: self.cwd.clone(),
+                variables: self
+                    .resolved(env)
+                    .await?
+                    .into_iter()
+                    .map(|(name, value)| (name.into(), value.into()))
+                    .collect(),
+                pass: Vec::new(),
+            }),
             ServerTarget::Command {
                 command,
                 args,
@@ -164,9 +181,12 @@ impl Server {
     async fn resolved(&self, pairs: &[(String, String)]) -> Result<Vec<(String, String)>, String> {
         let mut resolved = Vec::new();
         for (name, text) in pairs {
-            let value = values::resolve(text, &self.cwd)
-                .await
-                .map_err(|error| format!("{name}: {error}"))?;
+            let value = if self.entry.of_client {
+                text.clone()
+            } else {
+                let value = values::resolve(text, &self.cwd).await;
+                value.map_err(|error| format!("{name}: {error}"))?
+            };
             self.log.mask(&value);
             let secret = value.strip_prefix("Bearer ").unwrap_or(&value);
             if is_name_of_secret(name) {

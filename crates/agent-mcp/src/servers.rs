@@ -303,8 +303,12 @@ impl Inner {
     /// Reports an error of a server to the clients of the session.
     fn report(&self, position: usize, message: &str) {
         if let (Some(session), Some(it)) = (self.session.get(), self.servers.get(position)) {
-            let file = it.server.entry().file.display().to_string();
             let name = it.server.name();
+            if it.server.entry().of_client {
+                session.fault(name.to_owned(), "mcp".into(), message.to_owned());
+                return;
+            }
+            let file = it.server.entry().file.display().to_string();
             let message = if message.contains(name) {
                 message.to_owned()
             } else {
@@ -324,7 +328,7 @@ impl Inner {
             line.chars().take(MAX_SUMMARY_CHARS).collect()
         });
         let namespace = Arc::new(Namespace {
-            name: names::namespace(server.name()),
+            name: names::spelled_namespace(server.name(), server.entry().spelling()),
             alias: server.name().to_owned(),
             description: summary.clone(),
             instructions,
@@ -336,7 +340,7 @@ impl Inner {
             self.report(position, &message);
         }
         let offered: Vec<&str> = commands.iter().map(|it| it.name.as_str()).collect();
-        let names = names::tool_names(server.name(), &offered);
+        let names = names::tool_names(server.name(), &offered, server.entry().spelling());
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
         for (command, name) in commands.iter().zip(names) {
             let exposure = config.exposure_of(&command.name);

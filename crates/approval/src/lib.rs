@@ -20,6 +20,6 @@ pub use ask::{Absence, Answer, Ask, Unattended};
 pub use client::ClientQuestions;
 pub use gate::Approvals;
 pub use policy::{Mode, Policy};
-pub use question::Question;
+pub use question::{Question, visible};
 pub use rule::{Origin, Rule, RuleError};
 pub use settings::{ApprovalSettings, MAX_ANSWER_TIMEOUT, answer_timeout, project_rules};

@@ -37,7 +37,7 @@ impl Question {
 }
 
 /// Replaces invisible and ambiguous characters by visible ones.
-fn visible(text: &str) -> String {
+pub fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

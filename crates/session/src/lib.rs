@@ -71,7 +71,7 @@ pub use error::{Notice, SessionError};
 pub use fork::UnsavedSession;
 pub use header::{Header, VERSION};
 pub use list::{SessionInfo, all_text, list, list_all};
-pub use locate::{FoundSession, find, find_id, most_recent, project_directory};
+pub use locate::{FoundSession, find, find_id, find_id_below, most_recent, project_directory};
 pub use new_entry::NewEntry;
 pub use open::Reload;
 pub use report::plain_text;

@@ -79,6 +79,14 @@ pub fn find_id(directory: &Path, id: &str) -> Option<PathBuf> {
     session_files(directory).find(|path| header_of(path).is_some_and(|header| header.id == id))
 }
 
+/// Returns the session with exactly this id in any of the directories below `root`.
+pub fn find_id_below(root: &Path, id: &str) -> Option<PathBuf> {
+    let projects = fs::read_dir(root).into_iter().flatten().flatten();
+    projects
+        .map(|project| project.path())
+        .find_map(|project| find_id(&project, id))
+}
+
 fn newest_with_prefix(
     files: impl Iterator<Item = PathBuf>,
     prefix: &str,

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{McpExposure, OauthSettings, ServerConfig, ServerTarget, unknown_member};
 
 /// The default time limit of a call.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 /// The longest time limit of a call, in seconds: a day.
 const MAX_TIMEOUT_SECONDS: f64 = 86_400.0;
 
