@@ -39,6 +39,7 @@
 //! | `never {…}` | from here to the end of the process no such line comes |
 //! | `model sees {…}` | the next request to the model has a body with these fields |
 //! | `file NAME has "…text…"` | a file of the working directory holds this text; null: there is none |
+//! | `write {"NAME": …}` | writes files into the working directory |
 //! | `open GATE` | releases the model that waits at `{"gate": "GATE"}` |
 //! | `wait 200 ms` | does nothing for a while |
 //! | `close input`, `signal SIGTERM` | closes standard input, sends the signal |
@@ -334,6 +335,7 @@ fn step(text: &str, place: &str, case: &mut Case) -> Result<(), String> {
                 .ok_or("expected `file NAME has \"…\"`")?;
             Step::FileHas(name.trim().to_owned(), parsed(text.trim())?)
         }
+        ("write", _) => Step::WriteFiles(parsed(rest)?),
         ("open", gate) => Step::Release(gate.to_owned()),
         ("wait", _) => Step::Delay(duration(rest)?),
         ("close", "input") => Step::CloseStdin,
