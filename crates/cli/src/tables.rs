@@ -1,5 +1,6 @@
 //! The tables of all commands, by the name of the program.
 
+pub mod acp;
 pub mod auth;
 pub mod clip;
 pub mod cluster;
@@ -30,6 +31,12 @@ pub static PROGRAMS: [&Command; 5] = [
 pub fn program(name: &str) -> Option<&'static Command> {
     PROGRAMS.into_iter().find(|program| program.name == name)
 }
+
+/// `--setup` of commands that an editor may start for the set-up.
+pub(crate) const SETUP: Flag = Flag::bare(
+    "--setup",
+    "ask for a provider and its key in a terminal, save the key and exit",
+);
 
 /// `--json` of commands that print JSON only on request.
 pub(crate) const JSON: Flag = Flag::bare("--json", "print JSON");

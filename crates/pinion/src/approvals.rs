@@ -1,10 +1,12 @@
 //! The approval of tool calls: the policy from flags and settings, and the questions that the client receives.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use pinion_agent::Gate;
 use pinion_approval::{
-    ApprovalSettings, Approvals, Ask, ClientQuestions, Policy, Unattended, project_rules,
+    ApprovalSettings, Approvals, Ask, ClientQuestions, MAX_ANSWER_TIMEOUT, Mode, Policy,
+    Unattended, answer_timeout, project_rules,
 };
 use pinion_config::{Dirs, Settings};
 use pinion_message::Mask;
@@ -21,13 +23,46 @@ pub(crate) fn policy(
     settings: &Settings,
     dirs: &Dirs,
 ) -> Result<Option<Policy>, Failure> {
-    let own = match settings.get_global("approvals") {
+    policy_with(flags, settings, dirs, Defaults::default())
+}
+
+/// The values that neither flags nor settings give.
+#[derive(Debug, Clone, Copy, Default)]
+struct Defaults {
+    mode: Option<Mode>,
+    answer_timeout: Option<Duration>,
+}
+
+/// Returns the policy of a session in an editor, where somebody can be asked: it asks unless flags or settings name another
+/// mode, and waits a day for an answer.
+pub(crate) fn policy_of_editor(
+    flags: &ApprovalFlags,
+    settings: &Settings,
+    dirs: &Dirs,
+) -> Result<Policy, Failure> {
+    let defaults = Defaults {
+        mode: Some(Mode::Ask),
+        answer_timeout: answer_timeout(MAX_ANSWER_TIMEOUT),
+    };
+    let policy = policy_with(flags, settings, dirs, defaults)?;
+    Ok(policy.unwrap_or_else(Policy::asking))
+}
+
+fn policy_with(
+    flags: &ApprovalFlags,
+    settings: &Settings,
+    dirs: &Dirs,
+    defaults: Defaults,
+) -> Result<Option<Policy>, Failure> {
+    let mut own = match settings.get_global("approvals") {
         None => ApprovalSettings::default(),
         Some(value) => ApprovalSettings::read(value).map_err(|problem| {
             let file = dirs.global_settings();
             Failure::failed(format!("{}: {problem}.", file.display()))
         })?,
     };
+    own.mode = own.mode.or(defaults.mode);
+    own.answer_timeout = own.answer_timeout.or(defaults.answer_timeout);
     let of_project = match settings.get_project("approvals") {
         None => Vec::new(),
         Some(value) => {
@@ -70,7 +105,7 @@ pub(crate) fn gate(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pinion_approval::{Mode, Origin, Rule, answer_timeout};
+    use pinion_approval::{Origin, Rule};
     use serde_json::{Value, json};
 
     fn dirs() -> Dirs {

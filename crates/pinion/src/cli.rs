@@ -25,6 +25,10 @@ pub(crate) enum Action {
     Entry(Entry, Vec<String>),
     /// `run --format`: one conversation in opencode's lines.
     Opencode(Vec<String>),
+    /// `acp`: many sessions for an editor.
+    Acp(Vec<String>),
+    /// `--setup`: save the key of a provider.
+    Setup,
     Pinocchio(Verb),
     Run(Box<Flags>),
 }
@@ -51,6 +55,13 @@ pub(crate) fn parse_run(arguments: Vec<String>) -> Result<Flags, Failure> {
     Flags::read(Program::Pinion, line)
 }
 
+/// Parses the arguments of `acp`.
+pub(crate) fn parse_acp(arguments: Vec<String>) -> Result<Flags, Failure> {
+    let lexer = Lexer::new(&tables::acp::ACP, arguments).refusing_flags_as_values();
+    let line = PromptLine::read(lexer).map_err(approvals::problem)?;
+    Flags::read(Program::Pinion, line)
+}
+
 fn read(program: Program, lexer: Lexer) -> Result<(Action, LogFlags), Failure> {
     let line = PromptLine::read(lexer).map_err(approvals::problem)?;
     let requested = line.flags().fold(None, |before, (name, value)| {
@@ -58,6 +69,7 @@ fn read(program: Program, lexer: Lexer) -> Result<(Action, LogFlags), Failure> {
         match (name, value) {
             ("--help", _) => Some(Action::Help(Place::root(program.table()))),
             ("--version", _) => Some(Action::Version(VersionForm::Text)),
+            ("--setup", _) => Some(Action::Setup),
             ("--list-models", search) => Some(Action::Command(Command::ListModels { search })),
             ("--export", Some(input)) => {
                 let output = line.messages.first().cloned();

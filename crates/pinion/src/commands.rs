@@ -14,6 +14,7 @@ mod packages;
 mod profiles;
 mod schema;
 mod sessions;
+pub(crate) mod setup;
 mod timeline;
 mod trust;
 mod turns;
@@ -116,6 +117,10 @@ pub(crate) fn parse(program: Program, arguments: &[String]) -> Option<Action> {
         (Program::Pi, _) => None,
         (_, "run-command") => prompting(Prompting::RunCommand, rest),
         (_, "commands") => prompting(Prompting::Commands, rest),
+        (Program::Pinion, "acp") if rest.iter().any(is_help) => {
+            Some(Action::Help(place(program, &["acp"])))
+        }
+        (Program::Pinion, "acp") => Some(Action::Acp(rest.to_vec())),
         (Program::Pinion, "run") if rest.iter().any(is_help) => {
             Some(Action::Help(place(program, &["run"])))
         }

@@ -12,11 +12,15 @@ mod tool_choice;
 mod tool_names;
 
 use std::future::poll_fn;
+use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
-use pinion_agent::{Config, Expanded, Expander, Hooks, Listener};
+use pinion_acp::ClientServer;
+use pinion_agent::{Config, Expanded, Expander, Gate, Hooks, Listener};
+use pinion_approval::{Approvals, Ask};
 use pinion_codemode::ScriptTools;
 use pinion_config::{Discovery, LazyResources, ResourceFlags};
 use pinion_extensions::{ApiRelease, Extensions};
@@ -51,6 +55,8 @@ use crate::sandbox;
 pub(crate) struct Engine {
     pub config: Config,
     pub companions: Arc<SessionCompanions>,
+    /// The approvals of a session in an editor, whose mode can change.
+    pub approvals: Option<Arc<Approvals>>,
 }
 
 /// Inputs of a session that come neither from flags nor from files.
@@ -63,6 +69,19 @@ pub(crate) struct Company {
     pub tools: Vec<Arc<dyn Tool>>,
     /// The session's own models and keys; `None` shares those of the program.
     pub registry: Option<Registry>,
+    /// The parts that a session in an editor has besides.
+    pub editor: Option<EditorParts>,
+}
+
+/// Parts of a session in an editor.
+pub(crate) struct EditorParts {
+    /// Asks the client about tool calls.
+    pub asker: Arc<dyn Ask>,
+    /// The directories of the project besides the working directory.
+    pub roots: Vec<PathBuf>,
+    pub servers: Vec<ClientServer>,
+    /// The editor shows the output of commands as it is printed.
+    pub shows_terminals: bool,
 }
 
 impl Company {
@@ -73,10 +92,13 @@ impl Company {
             audience,
             tools: Vec::new(),
             registry: None,
+            editor: None,
         }
     }
 }
 
+/// The shortest time between two updates of one command for an editor without terminals.
+const EDITOR_UPDATE_INTERVAL: Duration = Duration::from_millis(500);
 /// The built-in tools.
 const ALL_TOOLS: &[&str] = &["read", "bash", "edit", "write", "grep", "find", "ls"];
 /// The tools that are active unless flags choose others.
@@ -99,6 +121,7 @@ pub(crate) async fn build(
         audience,
         tools: mut added_tools,
         registry,
+        editor,
     } = company;
     let Basis {
         dirs,
@@ -116,7 +139,8 @@ pub(crate) async fn build(
             .active
             .retain(|name| sandbox::CONFINED_TOOLS.contains(&name.as_str()));
     }
-    let supply = Supply::of(flags, &dirs, trust, &settings, &choice, &mask)?;
+    let of_client = editor.as_ref().map_or(&[][..], |editor| &editor.servers);
+    let supply = Supply::of(flags, &dirs, trust, &settings, &choice, of_client, &mask)?;
     let resources = Arc::new(LazyResources::new(
         dirs.clone(),
         settings.clone(),
@@ -124,6 +148,10 @@ pub(crate) async fn build(
         trust,
     ));
     let mut shell = tool_settings(&dirs, &settings, &mask);
+    if editor.as_ref().is_some_and(|it| !it.shows_terminals) {
+        // Such an editor receives the whole output again with each update.
+        shell.update_interval = EDITOR_UPDATE_INTERVAL;
+    }
     if let Some(family) = &conversation.family {
         shell
             .env
@@ -141,11 +169,26 @@ pub(crate) async fn build(
     let registry = registry.unwrap_or_else(|| shared.registry(&dirs));
     let providers = shared.providers.clone();
     let services = Arc::new(ProgramServices::new(registry, providers, ground));
-    let policy = approvals::policy(&flags.approvals, &settings, &dirs)?;
+    let policy = match editor {
+        None => approvals::policy(&flags.approvals, &settings, &dirs)?,
+        Some(_) => Some(approvals::policy_of_editor(
+            &flags.approvals,
+            &settings,
+            &dirs,
+        )?),
+    };
     let named_tools = tool_names::named(flags, policy.as_ref(), supply.servers.is_some());
-    let (gate, approvals) = approvals::gate(policy, &audience, &mask);
+    let is_editor = editor.is_some();
+    let of_editor = editor.zip(policy.clone()).map(|(editor, policy)| {
+        Arc::new(Approvals::new(policy, editor.asker).with_roots(editor.roots))
+    });
+    let (gate, approvals) = match &of_editor {
+        Some(approvals) => (Some(Arc::clone(approvals) as Arc<dyn Gate>), None),
+        None => approvals::gate(policy, &audience, &mask),
+    };
     let ways = match (dialect, &found) {
-        (Dialect::Early | Dialect::Classic, None) => Ways::Classic,
+        (Dialect::Early | Dialect::Classic, None) if !is_editor => Ways::Classic,
+        (Dialect::Early | Dialect::Classic, None) => Ways::Later,
         (Dialect::Modern, _) | (_, Some(_)) => Ways::Later,
     };
     let release = match dialect {
@@ -208,7 +251,7 @@ pub(crate) async fn build(
     let (model, thinking_level) = choose_model(
         program, dialect, flags, &settings, &registry, &scope, &mut store,
     )?;
-    let config = Config {
+    let mut config = Config {
         messages: store.context().messages,
         store,
         cwd: dirs.cwd.clone(),
@@ -245,6 +288,12 @@ pub(crate) async fn build(
             .map(|extensions| Arc::new(extensions) as Arc<dyn Hooks>),
         gate,
     };
+    if is_editor {
+        config.settings.report_call_details = true;
+        config.settings.resize_prompt_images = settings.images().auto_resize;
+        // An editor stores its own default model.
+        config.settings.behaviour.keep_choices_in_session = true;
+    }
     let companions = SessionCompanions {
         extensions,
         approvals,
@@ -255,6 +304,7 @@ pub(crate) async fn build(
     Ok(Engine {
         config,
         companions: Arc::new(companions),
+        approvals: of_editor,
     })
 }
 

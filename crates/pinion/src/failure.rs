@@ -50,6 +50,8 @@ pub(crate) struct Failure {
     bare: bool,
     /// A failure that is printed before this one.
     earlier: Option<Box<Failure>>,
+    /// A key for a model is missing.
+    needs_key: bool,
 }
 
 impl Failure {
@@ -61,6 +63,7 @@ impl Failure {
             hints: Vec::new(),
             bare: false,
             earlier: None,
+            needs_key: false,
         }
     }
 
@@ -104,6 +107,19 @@ impl Failure {
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
+    }
+
+    /// Marks a failure that a key for a model would avoid.
+    pub fn about_key(self) -> Self {
+        Self {
+            needs_key: true,
+            ..self
+        }
+    }
+
+    /// Reports whether a key for a model would avoid the failure.
+    pub fn needs_key(&self) -> bool {
+        self.needs_key
     }
 
     /// Leaves out the prefix.

@@ -80,7 +80,7 @@ fn run(program: Program, arguments: Vec<String>) -> Result<ExitCode, Failure> {
     let (action, log_flags) = cli::parse(program, arguments)?;
     match &action {
         // They read further flags themselves.
-        Action::Entry(..) | Action::Opencode(_) => {}
+        Action::Entry(..) | Action::Opencode(_) | Action::Acp(_) => {}
         Action::Pinocchio(verb) if verb.lists_commands() => {}
         _ => log::start(log_flags).map_err(|failure| failure.for_program(program))?,
     }
@@ -94,6 +94,8 @@ fn run(program: Program, arguments: Vec<String>) -> Result<ExitCode, Failure> {
             .run(&arguments)
             .map_err(|failure| failure.for_program(program)),
         Action::Opencode(arguments) => modes::opencode(arguments),
+        Action::Acp(arguments) => modes::acp(arguments),
+        Action::Setup => commands::setup::run(),
         Action::Pinocchio(verb) => pinocchio::run(program, verb),
         Action::Run(mut flags) => {
             let stray = flags.prompt.check_words();

@@ -1,5 +1,6 @@
 //! The modes of a run: a chat on a terminal, RPC with one session or several, events as JSON lines, or only the answer.
 
+mod acp;
 mod chat;
 mod conversation;
 mod json;
@@ -13,10 +14,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use pinion_agent::Listener;
+use pinion_config::Dirs;
 use pinion_jsonl::{Coalesce, Outgoing, Queue, Writer, WriterEnd};
 use pinion_pi::{SETTLE_TIMEOUT, ServingEnd};
 use tokio::runtime::Runtime;
 
+pub(crate) use self::acp::acp;
 pub(crate) use self::chat::chat;
 pub(crate) use self::json::json;
 pub(crate) use self::multi_session::multi_session;
@@ -39,6 +42,28 @@ fn refuse_files(flags: &Flags) -> Result<(), Failure> {
     Err(Failure::failed(
         "@file arguments are not supported in RPC mode",
     ))
+}
+
+/// Makes paths of the command line absolute: they are relative to the directory in which pinion was started, not to the
+/// directory of a session.
+fn anchor_paths(flags: &mut Flags, dirs: &Dirs) {
+    let lists = [
+        &mut flags.extensions,
+        &mut flags.skills,
+        &mut flags.prompt_templates,
+        &mut flags.append_system_prompt,
+    ];
+    let texts = lists.into_iter().flatten().chain(&mut flags.system_prompt);
+    for text in texts.filter(|text| !text.is_empty()) {
+        let path = dirs.resolve(text);
+        // A text that names no file is a package, or the prompt itself.
+        if path.exists() {
+            *text = path.display().to_string();
+        }
+    }
+    if let Some(directory) = &mut flags.session_dir {
+        *directory = dirs.resolve(directory).display().to_string();
+    }
 }
 
 fn coalesce(flags: &Flags) -> Coalesce {

@@ -1,8 +1,8 @@
 //! The tables of whole command lines: `pinion`, and the names `pi` and `pinocchio`.
 
 use super::{
-    LOG, THINKING, auth, clip, cluster, commands, databases, fleet, hub, mcp, packages, prompts,
-    sandbox,
+    LOG, SETUP, THINKING, acp, auth, clip, cluster, commands, databases, fleet, hub, mcp, packages,
+    prompts, sandbox,
 };
 use crate::table::{Argument, Command, Flag, Kind, Section};
 
@@ -317,6 +317,12 @@ static BEHAVIOUR: Section = Section {
     ],
 };
 
+/// The set-up, which an editor starts with the flag in place of its own arguments.
+static SET_UP: Section = Section {
+    title: "Set-up",
+    flags: &[SETUP],
+};
+
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 wrong command line, 129/130/143 ended by SIGHUP/SIGINT/SIGTERM.";
 
 pub static PINION: Command = Command {
@@ -338,6 +344,7 @@ pub static PINION: Command = Command {
         &sandbox::SANDBOX_SECTION,
         &CHAT,
         &BEHAVIOUR,
+        &SET_UP,
         &LOG,
     ],
     commands: &[
@@ -348,6 +355,7 @@ pub static PINION: Command = Command {
         &clip::CLIP,
         &clip::INVOKE,
         &mcp::MCP,
+        &acp::ACP,
         &auth::LOGIN,
         &auth::LOGOUT,
         &auth::AUTH,

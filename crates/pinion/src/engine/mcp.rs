@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
+use pinion_acp::{ClientServer, ServerTarget as ClientTarget};
 use pinion_agent::ToolSupply;
 pub(crate) use pinion_agent_mcp::untrusted_notice;
-use pinion_agent_mcp::{McpConfig, McpServers, ToolSelection, configured_files};
+use pinion_agent_mcp::{
+    McpConfig, McpServers, OauthSettings, ServerEntry, ServerTarget, ToolSelection,
+    configured_files,
+};
 use pinion_codemode::{CODEMODE, CodemodeSettings, ScriptTools, TOOL_SEARCH};
 use pinion_config::{Dirs, ProjectTrust, Settings};
 use pinion_message::Mask;
@@ -23,17 +27,21 @@ pub(super) struct Supply {
 }
 
 impl Supply {
-    /// Reads `mcp.json`. Without it, and if no flag or setting names `codemode` or `tool_search`, there is no supply.
+    /// Reads `mcp.json`, and adds the servers of the client. Without any, and if no flag or setting names `codemode` or `tool_search`, there is no supply.
     pub fn of(
         flags: &Flags,
         dirs: &Dirs,
         trust: ProjectTrust,
         settings: &Settings,
         choice: &ToolChoice,
+        of_client: &[ClientServer],
         mask: &Mask,
     ) -> Result<Self, Failure> {
         let has_files = !flags.no_mcp && !configured_files(dirs).is_empty();
-        let servers = has_files.then(|| servers(dirs, trust, choice, mask));
+        let config = has_files.then(|| read_config(dirs, trust));
+        let has_servers = has_files || !of_client.is_empty();
+        let config = with_servers(config.unwrap_or_default(), of_client);
+        let servers = has_servers.then(|| servers(config, dirs, choice, mask));
         let servers = servers.flatten().map(Arc::new);
         let is_named = choice
             .active
@@ -58,17 +66,41 @@ impl Supply {
     }
 }
 
-fn servers(
-    dirs: &Dirs,
-    trust: ProjectTrust,
-    choice: &ToolChoice,
-    mask: &Mask,
-) -> Option<McpServers> {
+fn read_config(dirs: &Dirs, trust: ProjectTrust) -> McpConfig {
     let config = McpConfig::load(dirs, trust);
     tell(&config.problems);
     if let Some(file) = &config.untrusted {
         tell(&[untrusted_notice(file)]);
     }
+    config
+}
+
+/// Adds the servers of a client, which replace those of the same names.
+fn with_servers(mut config: McpConfig, of_client: &[ClientServer]) -> McpConfig {
+    for server in of_client {
+        let target = match server.target.clone() {
+            ClientTarget::Command { command, args, env } => ServerTarget::Command {
+                command,
+                args,
+                env,
+                cwd: None,
+            },
+            ClientTarget::Http { url, headers } => ServerTarget::Http {
+                url,
+                headers,
+                oauth: OauthSettings::default(),
+            },
+            ClientTarget::Unusable(reason) => ServerTarget::Unusable(reason),
+        };
+        config.servers.retain(|known| known.name != server.name);
+        config
+            .servers
+            .push(ServerEntry::of_client(&server.name, target));
+    }
+    config
+}
+
+fn servers(config: McpConfig, dirs: &Dirs, choice: &ToolChoice, mask: &Mask) -> Option<McpServers> {
     let selection = ToolSelection {
         only: choice.filter.only.clone(),
         without: choice.filter.without.clone(),

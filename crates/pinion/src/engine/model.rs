@@ -178,7 +178,7 @@ fn offline_instead(
             _ => "To try pinion without a model, use --model offline/demo.\n",
         };
         let problem = format!("No models available.\n\n{demo}{WHAT_TO_SET}");
-        return Err(Failure::failed(problem).bare());
+        return Err(Failure::failed(problem).bare().about_key());
     }
     registry.set_include_offline(true);
     eprintln!(

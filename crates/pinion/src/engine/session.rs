@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pinion_config::{Dirs, Settings};
-use pinion_session::{NewEntry, NewSession, Opened, Store};
+use pinion_session::{NewEntry, NewSession, Opened, SessionError, Store};
 
 use super::{Basis, tell};
 use crate::cli::Flags;
@@ -25,6 +25,34 @@ impl Conversation {
         let store = open_session(&basis.dirs, flags, directory.as_deref())?;
         Ok(Self {
             store,
+            directory,
+            family: None,
+        })
+    }
+}
+
+impl Conversation {
+    /// Opens the session in `file`, or a copy of it, to continue in `cwd`.
+    pub fn open_file(
+        file: &Path,
+        is_copy: bool,
+        directory: Option<PathBuf>,
+        cwd: &Path,
+    ) -> Result<Self, SessionError> {
+        let new = NewSession {
+            cwd: cwd.to_owned(),
+            directory: directory.clone(),
+            id: None,
+            parent_session: None,
+        };
+        let found = if is_copy {
+            Store::copy_of(file, new)?
+        } else {
+            Store::open(file, cwd)?
+        };
+        tell(&found.notices);
+        Ok(Self {
+            store: found.store,
             directory,
             family: None,
         })

@@ -70,6 +70,12 @@ impl Shared {
         registry
     }
 
+    /// Reads the models again, for the sessions that follow.
+    pub fn fresh_registry(&self, dirs: &Dirs) -> Registry {
+        *lock(&self.registry) = None;
+        self.registry(dirs)
+    }
+
     /// Returns the shared registry of models, and reads it again if its files have changed.
     pub(super) fn registry(&self, dirs: &Dirs) -> Registry {
         let files = ["models.json", "auth.json"].map(|name| look(&dirs.agent_dir.join(name)));

@@ -20,10 +20,10 @@ use super::Failure;
 
 /// Converts errors whose text is the whole message, with a function of [`Failure`].
 macro_rules! convert {
-    ($($error:ty => $failure:ident $(.$bare:ident())?,)*) => {
+    ($($error:ty => $failure:ident $(.$more:ident())*,)*) => {
         $(impl From<$error> for Failure {
             fn from(error: $error) -> Self {
-                Self::$failure(error)$(.$bare())?
+                Self::$failure(error)$(.$more())*
             }
         })*
     };
@@ -38,7 +38,7 @@ convert! {
     ProfileError => failed,
     pinion_cli::Problem => usage,
     // pi prints these without a prefix.
-    CredentialError => failed.bare(),
+    CredentialError => failed.bare().about_key(),
     EngineError => failed.bare(),
     ResolveError => usage.bare(),
 }

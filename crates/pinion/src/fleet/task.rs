@@ -66,7 +66,9 @@ impl Tasks {
             engine = Self::make(tasks, &job, &family, listeners) => engine?,
             () = job.stop.cancelled() => return Err(Failure::failed("it was stopped before it began")),
         };
-        let Engine { config, companions } = engine;
+        let Engine {
+            config, companions, ..
+        } = engine;
         let mut header = config.store.header().json().to_vec();
         header.push(b'\n');
         sink.push(Out::Record(header));

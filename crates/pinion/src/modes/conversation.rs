@@ -104,7 +104,9 @@ pub(super) fn converse(
     settled: Settled,
     unread: impl Future<Output = ()>,
 ) -> Result<Outcome, Failure> {
-    let Engine { config, companions } = engine;
+    let Engine {
+        config, companions, ..
+    } = engine;
     let interrupted = async {
         tokio::select! {
             () = unread => 1,

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
 use pinion_agent::Listener;
-use pinion_config::Dirs;
 use pinion_extensions::{InputSource, Mode};
 use pinion_jsonl::{DEFAULT_LINE_LIMIT, Queue, Writer, read_stdin_lines, stdio};
 use pinion_pi::{
@@ -16,7 +15,7 @@ use pinion_pi::{
     OpenSession, PreparedSession, RecordOutbox, RpcEnd, SETTLE_TIMEOUT, ServingEnd, SessionBuilder,
 };
 
-use super::{coalesce, conclude, refuse_files};
+use super::{anchor_paths, coalesce, conclude, refuse_files};
 use crate::cli::Flags;
 use crate::engine::{self, Basis, Company, Conversation, SHUTDOWN_TIMEOUT, Shared};
 use crate::extensions::Audience;
@@ -112,28 +111,6 @@ fn refuse_session_flags(flags: &Flags) -> Result<(), Failure> {
         Some((flag, _)) => Err(Failure::usage(format!(
             "{flag} does not go with --multi-session, where sessions are named in open_session."
         ))),
-    }
-}
-
-/// Makes paths of the command line absolute: they are relative to the directory in which pinion was started, not to the
-/// directory of a session.
-fn anchor_paths(flags: &mut Flags, dirs: &Dirs) {
-    let lists = [
-        &mut flags.extensions,
-        &mut flags.skills,
-        &mut flags.prompt_templates,
-        &mut flags.append_system_prompt,
-    ];
-    let texts = lists.into_iter().flatten().chain(&mut flags.system_prompt);
-    for text in texts.filter(|text| !text.is_empty()) {
-        let path = dirs.resolve(text);
-        // A text that names no file is a package, or the prompt itself.
-        if path.exists() {
-            *text = path.display().to_string();
-        }
-    }
-    if let Some(directory) = &mut flags.session_dir {
-        *directory = dirs.resolve(directory).display().to_string();
     }
 }
 

@@ -60,7 +60,9 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
     let on_eof = flags.on_eof;
     drop(flags);
     let watched = stdout.try_clone()?;
-    let Engine { config, companions } = engine;
+    let Engine {
+        config, companions, ..
+    } = engine;
     let projection = Projection::new(dialect, companions.additions()).quiet();
     let writer =
         runtime.block_on(async { Writer::spawn_on_runtime(stdout, projection, queue.clone()) })?;
