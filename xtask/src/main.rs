@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     let done = match args.split_first() {
         Some((&"test", rest)) => test::run(rest),
         Some((&"interop", [])) => {
-            let tiers = ["interop", "Pinocchio frames", "hub messages", "MCP"];
+            let tiers = ["interop", "ACP", "Pinocchio frames", "hub messages", "MCP"];
             tiers.into_iter().try_for_each(tiers::run_one)
         }
         Some((&"style", rest)) => style::run(rest),

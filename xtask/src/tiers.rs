@@ -82,6 +82,11 @@ const TIERS: &[Tier] = &[
         prepare: reference_agent,
     },
     Tier {
+        name: "ACP",
+        tests: &[target_of("interop_acp")],
+        prepare: editor_clients,
+    },
+    Tier {
         name: "Pinocchio frames",
         tests: &[target_of("interop_pinocchio")],
         prepare: protobuf,
@@ -368,6 +373,9 @@ const MCP: [&str; 2] = [
     "@modelcontextprotocol/client@2.4.0",
 ];
 const MCP_PYTHON: &str = "mcp==2.3.0";
+/// The SDK of the Agent Client Protocol with its schema, and a client for the command line.
+const ACP_PACKAGES: [&str; 2] = ["@agentclientprotocol/sdk@2.4.0", "acpx@0.19.1"];
+const ACP_PYTHON: &str = "agent-client-protocol==0.12.1";
 /// The official server with tools of every kind.
 const MCP_EVERYTHING: &str = "@modelcontextprotocol/server-everything@2026.8.31";
 /// The official conformance suite for MCP; it covers the revisions up to 2026-07-28.
@@ -599,6 +607,18 @@ fn mcp(effort: Effort) -> Result<Environment, String> {
         ("PINION_MCP_EVERYTHING", everything),
     ]);
     Ok(environment)
+}
+
+/// Installs clients of the Agent Client Protocol from npm and PyPI, in the target directory.
+fn editor_clients(effort: Effort) -> Result<Environment, String> {
+    programs(effort, &[NODE, NPM])?;
+    let python = python_packages(effort, ACP_PYTHON, "import acp", &[ACP_PYTHON])?;
+    let directory = target().join("client-tools").join("acp");
+    npm_install(&directory, &ACP_PACKAGES)?;
+    Ok(vec![
+        ("PINION_ACP_PACKAGES", directory),
+        ("PINION_ACP_PYTHON", python),
+    ])
 }
 
 /// Installs clients of the hub from npm and PyPI, in the target directory.

@@ -4,6 +4,7 @@
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
 
 mod faults;
+mod registry;
 mod strict;
 
 use std::path::Path;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         })
         .collect();
     trials.extend(faults::trials());
+    trials.extend(registry::trials());
     trials.extend(strict::trials());
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(AT_A_TIME);
