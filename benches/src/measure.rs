@@ -1,6 +1,7 @@
 //! The measurements, one file per promise. Each plays its scenario with every agent in turn, several times, and adds
 //! rows to the table; none depends on another.
 
+mod acp;
 mod chat;
 mod dialects;
 mod extensions;
@@ -67,6 +68,7 @@ pub const ALL: &[(&str, Measure)] = &[
     ("dialects", dialects::run),
     ("extensions", extensions::run),
     ("pinocchio", pinocchio::run),
+    ("acp", acp::run),
     ("chat", chat::run),
     ("hub", hub::run),
     ("fleet", fleet::run),
