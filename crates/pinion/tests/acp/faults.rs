@@ -113,7 +113,7 @@ fn ensure(holds: bool, words: impl Into<String>) -> Result<(), Failed> {
 }
 
 /// The client leaves while the model writes: the work stops, the session is saved, and the exit is orderly.
-fn end_of_input() -> Result<(), Failed> {
+fn l12_the_end_of_input_stops_the_work() -> Result<(), Failed> {
     let turn = json!({"steps": [{"text": ["slow ", {"gate": "never"}, "done"]}]});
     let mut agent = Agent::start(json!({"turns": [turn]}));
     let session = agent.session(1);
@@ -252,7 +252,10 @@ fn long_output() -> Result<(), Failed> {
 
 pub fn trials() -> Vec<Trial> {
     vec![
-        Trial::test("faults::the_end_of_input_stops_the_work", end_of_input),
+        Trial::test(
+            "faults::the_end_of_input_stops_the_work",
+            l12_the_end_of_input_stops_the_work,
+        ),
         Trial::test("faults::hostile_lines_get_one_answer_each", hostile_lines),
         Trial::test(
             "faults::a_session_of_another_process_is_in_use",

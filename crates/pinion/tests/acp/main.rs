@@ -30,7 +30,9 @@ fn main() -> ExitCode {
         .into_iter()
         .map(|file| {
             let name = file.file_stem().unwrap_or_default().to_string_lossy();
-            Trial::test(format!("transcript::{name}"), move || play(&file))
+            Trial::test(format!("transcript::{name}"), move || {
+                s10_every_line_of_a_transcript_is_as_it_should_be(&file)
+            })
         })
         .collect();
     trials.extend(faults::trials());
@@ -41,7 +43,7 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-fn play(file: &Path) -> Result<(), Failed> {
+fn s10_every_line_of_a_transcript_is_as_it_should_be(file: &Path) -> Result<(), Failed> {
     let source = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
     let case = text::parse(&source)?;
     let recording = run(&case, &Program::new(env!("CARGO_BIN_EXE_pinion")));
