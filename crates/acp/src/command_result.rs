@@ -1,4 +1,4 @@
-//! The result of `bash` as text: its output, what it tells the model besides, and the exit code.
+//! The result of `bash` as text: its output, what it adds for the model, and the exit code.
 
 /// The parts of a result.
 #[derive(Debug, PartialEq, Eq)]

@@ -20,7 +20,7 @@ use crate::outbox::{ChunkKind, Outbox};
 use crate::projection::{NoticeKind, Projection};
 use crate::tool_content;
 
-/// The shortest pause before a retry that a client without notices is told about.
+/// The shortest pause before a retry that is reported to a client without notices.
 const TOLD_PAUSE: Duration = Duration::from_secs(5);
 /// Characters of an error in a notice.
 const MAX_ERROR_CHARS: usize = 2000;

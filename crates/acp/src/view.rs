@@ -229,7 +229,7 @@ impl SessionView {
         self.state().turns.is_cancelled()
     }
 
-    /// Says something in the active turn, or in the next one.
+    /// Sends words in the active turn, or in the next one.
     pub fn say(&self, text: &str) {
         let mut state = self.state();
         if state.turns.is_active() {
@@ -237,7 +237,7 @@ impl SessionView {
         }
     }
 
-    /// Tells the client about a problem outside the conversation: by a notice, else in words if `must_be_told`.
+    /// Reports a problem outside the conversation: by a notice, else in words if `must_be_told`.
     pub fn notice(
         &self,
         kind: NoticeKind,

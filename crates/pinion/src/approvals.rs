@@ -33,7 +33,7 @@ struct Defaults {
     answer_timeout: Option<Duration>,
 }
 
-/// Returns the policy of a session in an editor, where somebody can be asked: it asks unless flags or settings name another
+/// Returns the policy of a session in an editor, whose user can be asked: it asks unless flags or settings name another
 /// mode, and waits a day for an answer.
 pub(crate) fn policy_of_editor(
     flags: &ApprovalFlags,
