@@ -43,7 +43,7 @@ pub(super) fn caller_of(principal: &Principal) -> Caller {
         }
         Principal::Metrics => "metrics",
         Principal::Guest => "guest",
-        Principal::Metrics | Principal::Anonymous => "anonymous",
+        Principal::Anonymous => "anonymous",
     }
     .into();
     caller
