@@ -103,10 +103,9 @@ impl Flags {
         }
         super::approvals::check_unknown(&line)?;
         // Under the name `pi` unknown flags belong to extensions, and one that confines must not be lost.
-        if let Some(flag) = line
-            .unknown
-            .iter()
-            .find(|flag| flag.written.starts_with("--sandbox"))
+        let mut unknown = line.unknown.iter();
+        if let Some(flag) = unknown.find(|flag| flag.written.starts_with("--sandbox"))
+            && program == Program::Pi
         {
             let written = &flag.written;
             return Err(Failure::usage(format!("unknown option {written}."))
