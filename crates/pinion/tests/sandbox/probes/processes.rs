@@ -110,7 +110,7 @@ pub fn limits_of_others(_: &Places) -> Result<(), String> {
         [parent, 128, cpus, 0, 0, 0],
         libc::EPERM,
     )?;
-    call(libc::SYS_setpriority, [0, 0, 5, 0, 0, 0])
+    call(libc::SYS_setpriority, [0, 0, 19, 0, 0, 0])
         .map(drop)
         .map_err(|error| format!("its own priority: {error}"))
 }
