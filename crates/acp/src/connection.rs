@@ -339,10 +339,22 @@ impl<H: SessionHost> Shared<H> {
         Ok(json!({ "title": title }))
     }
 
-    async fn close(&self, id: &str, open: Option<Arc<OpenSession>>) -> Result<Value, AcpError> {
+    async fn close(
+        self: &Arc<Self>,
+        id: &str,
+        open: Option<Arc<OpenSession>>,
+    ) -> Result<Value, AcpError> {
         let session = open.ok_or_else(|| AcpError::not_open(id))?;
-        session.close().await;
+        self.end(id, &session).await;
         Ok(json!({}))
+    }
+
+    /// Ends a session and the commands that it left running.
+    async fn end(self: &Arc<Self>, id: &str, session: &OpenSession) {
+        session.close().await;
+        let (shared, id) = (Arc::clone(self), id.to_owned());
+        // Leftovers that cannot be ended now end with the process.
+        let _ = tokio::task::spawn_blocking(move || shared.host.clean_up(&id)).await;
     }
 
     async fn delete(self: Arc<Self>, params: &Params) -> Result<Value, AcpError> {
@@ -350,7 +362,7 @@ impl<H: SessionHost> Shared<H> {
         let _claim = self.claim(&id)?;
         let open = lock(&self.sessions).open.remove(&id);
         if let Some(session) = open {
-            session.close().await;
+            self.end(&id, &session).await;
         }
         let shared = Arc::clone(&self);
         let deleted = tokio::task::spawn_blocking(move || shared.host.delete(&id)).await;

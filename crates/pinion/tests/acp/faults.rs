@@ -250,8 +250,39 @@ fn long_output() -> Result<(), Failed> {
     ensure(printed.contains("Full output: "), "no file is named")
 }
 
+/// A command that a session left in the background ends when the session is closed, and the process serves on.
+fn closing_ends_commands() -> Result<(), Failed> {
+    let call = json!({"tool": "bash", "id": "c1", "args": {"command": "sleep 300 & echo \"pid $!\" > pid"}});
+    let mut agent = Agent::start(json!({"turns": [{"steps": [call]}, {"steps": ["Done."]}]}));
+    let session = agent.session(1);
+    agent.send(
+        &json!({"jsonrpc": "2.0", "id": 2, "method": "session/set_mode",
+        "params": {"sessionId": session, "modeId": "auto"}}),
+    );
+    agent.answer(&json!(2));
+    agent.prompt(3, &session, "start it");
+    agent.answer(&json!(3));
+    let pid = std::fs::read_to_string(agent.sandbox.work().join("pid")).unwrap();
+    let process = format!("/proc/{}", pid.trim().trim_start_matches("pid "));
+    let process = std::path::Path::new(&process);
+    ensure(process.exists(), "the command does not run")?;
+    agent.send(&json!({"jsonrpc": "2.0", "id": 4, "method": "session/close", "params": {"sessionId": session}}));
+    agent.answer(&json!(4));
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while process.exists() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    ensure(!process.exists(), "the command still runs")?;
+    agent.session(5);
+    Ok(())
+}
+
 pub fn trials() -> Vec<Trial> {
     vec![
+        Trial::test(
+            "faults::closing_a_session_ends_its_commands",
+            closing_ends_commands,
+        ),
         Trial::test(
             "faults::the_end_of_input_stops_the_work",
             l12_the_end_of_input_stops_the_work,
