@@ -47,6 +47,11 @@ pub(super) fn make(release: &Release) -> Outcome {
         &documents.join("copyright"),
         0o644,
     )?;
+    copy(
+        &packaging("debian/lintian-overrides"),
+        &tree.join("usr/share/lintian/overrides/pinion"),
+        0o644,
+    )?;
     let changes = documents.join("changelog.Debian");
     write(&changes, changelog(&version)?.as_bytes(), 0o644)?;
     compress(&changes)?;
