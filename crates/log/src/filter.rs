@@ -13,6 +13,7 @@ pub const TARGETS: &[&str] = &[
     "pinion_agent",
     "pinion_agent_mcp",
     "pinion_clip",
+    "pinion_cluster",
     "pinion_fleet",
     "pinion_hub",
     "pinion_llm",
