@@ -1,6 +1,6 @@
 //! Many hubs as one namespace of clips, over NATS.
 //!
-//! Nothing here elects, replicates or gossips: the servers do. A [`Bus`](bus::Bus) is a connection that never reconnects
+//! Nothing here elects, replicates or gossips: the servers do. An [`Epoch`](bus::Epoch) is a connection that never reconnects
 //! by itself, so that nothing in flight is sent later. [`store`] makes the few requests to JetStream, [`feed`] follows
 //! a bucket without a gap, and [`members`] judges who is there.
 //!

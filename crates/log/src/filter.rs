@@ -227,7 +227,7 @@ mod tests {
             (
                 "h2=trace",
                 "unknown target \"h2\"",
-                "Use pinion, pinion_agent, pinion_agent_mcp, pinion_clip, pinion_fleet, pinion_hub, pinion_llm, pinion_mcp or pinion_telemetry.",
+                "Use pinion, pinion_agent, pinion_agent_mcp, pinion_clip, pinion_cluster, pinion_fleet, pinion_hub, pinion_llm, pinion_mcp or pinion_telemetry.",
             ),
             (
                 "pinion_agent",
