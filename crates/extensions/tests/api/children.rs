@@ -81,6 +81,15 @@ const CHILDREN: &str = r#"
       ctx.ui.notify(JSON.stringify({ seen, before, said, names }));
       session.dispose();
     } });
+    pi.registerCommand("spoiled", { handler: async (_, ctx) => {
+      const session = await start(ctx, { loader: { extensionFactories: [(child) => {
+        child.on("tool_call", (e) => { e.input.self = e.input; });
+      }] } });
+      await session.prompt('CALL bash {"command":"echo ran"}');
+      const [result] = session.messages.filter((m) => m.role === "toolResult");
+      ctx.ui.notify(JSON.stringify([result.content[0].text, result.isError]));
+      session.dispose();
+    } });
     pi.registerCommand("seeded", { handler: async (_, ctx) => {
       const session = await start(ctx, { tools: [], resourceLoader: {
         getExtensions: () => ({ extensions: [], errors: [], runtime: createExtensionRuntime() }), getSkills: () => ({ skills: [], diagnostics: [] }),
@@ -194,6 +203,13 @@ async fn handlers_of_a_child_see_and_change_its_work() {
         told(&stage, "/hooks").await,
         json!({"seen": [["startup", false], "agent_end", "agent_end"], "before": true, "said": ["changed", true, true], "names": ["extra"]})
     );
+}
+
+#[tokio::test]
+async fn a_call_whose_guard_cannot_answer_is_not_made() {
+    let stage = Stage::new(CHILDREN).await;
+    let words = "A handler of tool_call changed the arguments to a value that is not JSON.";
+    assert_eq!(told(&stage, "/spoiled").await, json!([words, true]));
 }
 
 #[tokio::test]
