@@ -260,7 +260,15 @@ export class AgentSession {
 
   async #answer(id, { question, kind, given }) {
     const answer = kind === "runTool" ? await this.#runTool(id, question, given) : await this.#ask(kind, given);
-    if (this.#id === id) now(home, "child.reply", id, question, answer === undefined ? null : answer);
+    if (this.#id !== id) return;
+    const reply = (value) => now(home, "child.reply", id, question, value === undefined ? null : value);
+    try {
+      reply(answer);
+    } catch {
+      // An answer that is not JSON must not leave the question open, and a guard without an answer refuses the call.
+      const reason = `A handler of ${kind} changed the arguments to a value that is not JSON.`;
+      reply(kind === "tool_call" ? { block: true, reason } : null);
+    }
   }
   async #runTool(id, question, { toolName, toolCallId, input }) {
     const tool = this.#custom.get(toolName);
